@@ -142,8 +142,8 @@ class Scanner:
         start, self.at = self.at, self.at + 1
         read: list[str] = []
         while self.at < len(self.text) and self.text[self.at] != closing:
-            self.at += self.text[self.at] == "\\" and self.at + 1 < len(self.text)
-            read.append(self.text[self.at])
+            self.at += self.text[self.at] == "\\"
+            read.append(self.text[self.at : self.at + 1])
             self.at += 1
         if self.at >= len(self.text):
             self.at = start

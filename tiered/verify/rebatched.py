@@ -67,9 +67,10 @@ def joined(
         elif place is not None:
             found[name] = _joined(name, arrays, indices, batch.old, size, place)
         elif name in batch.outputs:
-            if any(_bytes(array) != _bytes(arrays[0]) for array in arrays):
+            first, *others = arrays
+            if any(_bytes(array) != _bytes(first) for array in others):
                 raise RuntimeFailure(f"output {name!r} of the model before differs by sample")
-            found[name] = arrays[0]
+            found[name] = first
     return found
 
 
@@ -97,9 +98,8 @@ def _of_first(name: str, array: Any, samples: Sequence[int], count: int, place: 
     if at is None:
         raise RuntimeFailure(f"which sample the entries of output {name!r} are of is not known")
     numbers = array if len(place.steps) == 1 else array.take(at, axis=-1)
-    first = np.moveaxis(numbers, place.axis, 0).reshape(array.shape[place.axis], -1)
-    is_own = first[:, :1].reshape(-1) < count * place.steps[at]
-    return array.compress(is_own, axis=place.axis)
+    rows = np.moveaxis(numbers, place.axis, 0).reshape(array.shape[place.axis], -1)
+    return array.compress(rows[:, 0] < count * place.steps[at], axis=place.axis)
 
 
 def _joined(
@@ -111,18 +111,19 @@ def _joined(
     place: tuple[int, int, int],
 ) -> Any:
     axis, outer, inner = place
-    if isinstance(arrays[0], list):
-        if any(len(each) != len(arrays[0]) for each in arrays):
+    first, *others = arrays
+    if isinstance(first, list):
+        if any(len(each) != len(first) for each in others):
             raise RuntimeFailure(f"output {name!r} has another length for other samples")
         tensors = zip(*arrays, strict=True)
         return [_joined(name, each, indices, old, size, place) for each in tensors]
-    shape = arrays[0].shape
-    if outer < 0 and inner < 0:
+    shape = first.shape
+    if outer == inner == -1:
         raise RuntimeFailure(f"where the samples are in output {name!r} is not known")
-    outer = shape[axis] // (old * inner) if outer < 0 else outer
-    inner = shape[axis] // (old * outer) if inner < 0 else inner
+    outer = shape[axis] // (old * inner) if outer == -1 else outer
+    inner = shape[axis] // (old * outer) if inner == -1 else inner
     before, after = shape[:axis], shape[axis + 1 :]
-    whole: Any = np.empty((*before, outer, size, inner, *after), arrays[0].dtype)
+    whole: Any = np.empty((*before, outer, size, inner, *after), first.dtype)
     front = (slice(None),) * (axis + 1)
     for array, samples in zip(arrays, indices, strict=True):
         if array.shape != shape:

@@ -40,6 +40,7 @@ def test_a_long_name_is_cut_and_its_length_shown() -> None:
         (12, "number"), ("1,234", "number"), ("64.0 KiB", "number"), ("-287 (-100%)", "number"),
         ("1.2e-07", "number"), ("93.1%", "number"), ("0,2,1,3", ""), ("float32[2, 24]", ""),
         (None, ""), ("ok", ""), ("a name of more than 24 characters", "long"),
+        ("x" * 24, ""), ("x" * 25, "long"),
     ],
 )  # fmt: skip
 def test_cells_are_marked_by_what_they_hold(cell: str | int | None, mark: str) -> None:
@@ -50,6 +51,7 @@ def test_cells_are_marked_by_what_they_hold(cell: str | int | None, mark: str) -
 
 
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    check_page("a.html")
     with pytest.raises(ModelError, match="no directory"):
         check_page(str(tmp_path / "absent" / "a.html"))
     with pytest.raises(ModelError, match="is a directory"):
