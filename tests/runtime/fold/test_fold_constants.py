@@ -52,6 +52,27 @@ def test_a_new_constant_may_decide_the_size_of_its_readers() -> None:
     assert folded(text) == (["Add"], {})
 
 
+def test_constants_of_bodies_are_computed_too() -> None:
+    text = """(float[2] x, bool c) => (float[2] y) <float[2] w = {1,2}> {
+        y = If(c)<then_branch = t () => (float[2] p) { a = Neg(w)  p = Add(x, a) },
+                  else_branch = e () => (float[2] q) { q = Identity(x) }> }"""
+    model = parsed(text)
+    assert folded(model) == (["If"], {})
+    assert [node.op_type for node in model.main.nodes[0].bodies[0].nodes] == ["Add"]
+
+
+def test_constants_may_grow_together_by_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""{FLOATS} <int64[1] k = {{70}}, int64[1] l = {{71}}> {{
+        a = ConstantOfShape(k)  b = ConstantOfShape(l)  c = Add(x, a)
+        y = Concat<axis = 0>(c, b) }}"""
+    model = parsed(text)
+    nodes = [named(model, name).producer for name in "ab"]
+    growth = 4 * 70 + 4 * 71 - 16 - sum(node.proto.ByteSize() for node in nodes if node)
+    for limit, operators in ((growth, ["Add", "Concat"]), (growth - 1, ["ConstantOfShape"] * 2)):
+        monkeypatch.setattr(folding, "_LEAST_GROWTH", limit)
+        assert folded(text, "0")[0][:2] == operators
+
+
 def test_what_is_not_computed_has_one_reason() -> None:
     text = f"""{FLOATS} <float[2] w = {{1,2}}, uint8[2] q = {{1,2}}, float s = {{1}}> {{
         a = RandomUniformLike(w)  b = DequantizeLinear(q, s)  c = Add(a, b)  y = Add(x, c) }}"""

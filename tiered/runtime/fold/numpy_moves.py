@@ -68,17 +68,14 @@ def moved(wanted: Iterable[Value], nodes: Sequence[Node]) -> dict[Value, Array]:
 
 
 def _is_move(node: Node) -> bool:
-    if MOVES.of(node) is None or node.has_references or len(node.outputs) != 1:
-        return False
-    if node.output.dtype not in _PLAIN:
+    if MOVES.of(node) is None or node.has_references or node.output.dtype not in _PLAIN:
         return False
     return not node.is_op("Cast") or _is_exact(node)
 
 
 def _is_exact(cast: Node) -> bool:
     """Return whether a Cast gives the same bits everywhere: what is not 0 is true, NaN too."""
-    source, target = cast.input(0), cast.output.dtype
-    before = None if source is None else source.dtype
+    before, target = cast.given(0).dtype, cast.output.dtype
     return before in _WHOLE or (before in _PLAIN and target == DataType.BOOL)
 
 
