@@ -93,7 +93,7 @@ def _declare(state: Following, name: str) -> None:
         graph.set_graph_outputs(graph.outputs, outputs)
         graph.set_declarations(
             [
-                (value, info if value is None else _with_batch(info, state.facts.get(value), name))
+                (value, _with_batch(info, state.facts.get(value), name))
                 for value, info in graph.declarations
             ]
         )

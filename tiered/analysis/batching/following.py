@@ -82,7 +82,7 @@ class Following:
         self.places = places
         self.old = old
         self.name = name
-        self.facts: dict[Value, Fact] = {}
+        self.facts: dict[Value | None, Fact] = {}  # an absent operand has none
         self.edits: list[Edit] = []
         self.outputs: dict[tuple[Graph, int], Fact] = {}
         self._rule_of = rule_of
@@ -286,7 +286,7 @@ class Following:
             Refusal: its rank is unknown.
         """
         shape = None if value is None else value.shape
-        if value is None or shape is None:
+        if shape is None:
             raise BatchRefusal(f"the rank of {'' if value is None else value.name!r} is not known")
         size = self.model.dims.size
         return tuple([size(dim) for dim in shape])
@@ -307,8 +307,7 @@ class Following:
         Raises:
             Refusal: how an element depends on the size of the batch is not known.
         """
-        found = None if value is None else self._twin.elements(value)
-        if value is None or found is None:
+        if value is None or (found := self._twin.elements(value)) is None:
             return None
         known = [int(each) if isinstance(each, np.integer) else each for each in found.ravel()]
         if None in known and isinstance(self.facts.get(value), Counted):
@@ -332,21 +331,19 @@ class Following:
         Raises:
             Refusal: it depends on the size of the batch.
         """
-        value = node.input(slot)
-        fact = None if value is None else self.facts.get(value)
+        fact = self.facts.get(node.input(slot))
         if isinstance(fact, Counted):
             raise BatchRefusal("it computes with the size of the batch")
         if isinstance(fact, RefusedTensor):
             raise BatchRefusal(fact.reason, fact)
         if isinstance(fact, Listed):
-            name = "" if value is None else value.name
+            name = node.given(slot).name
             raise BatchRefusal(f"its operand {name!r} lists what is found in all samples")
         return None if fact is None else fact._replace(step=0)
 
     def step(self, node: Node, slot: int) -> Step:
         """Return what each further sample adds to the elements of an operand."""
-        value = node.input(slot)
-        fact = None if value is None else self.facts.get(value)
+        fact = self.facts.get(node.input(slot))
         return fact.step if isinstance(fact, BatchRows) else 0
 
     def shared(self, node: Node, *slots: int) -> None:
@@ -356,10 +353,9 @@ class Following:
             Refusal: one is not.
         """
         for slot in slots:
-            value = node.input(slot)
-            self.rows(node, slot)
-            if value is not None and value in self.facts:
-                raise BatchRefusal(f"its operand {value.name!r} differs from sample to sample")
+            if self.rows(node, slot) is not None:
+                name = node.given(slot).name
+                raise BatchRefusal(f"its operand {name!r} differs from sample to sample")
 
     def in_rows(self, node: Node) -> dict[int, BatchRows]:
         """Return the operands that carry samples.

@@ -60,7 +60,7 @@ def _agree(state: Following, body: Graph, at: int, rows: BatchRows, fact: Fact |
 
 
 def _check_same(state: Following, node: Node, value: Value | None, what: str) -> None:
-    fact = None if value is None else state.facts.get(value)
+    fact = state.facts.get(value)
     if isinstance(fact, RefusedTensor):
         raise BatchRefusal(fact.reason, fact)
     if isinstance(fact, Counted):
@@ -125,10 +125,7 @@ def _through(
         first: the first output of the body that is a state.
     """
     inputs = body.inputs[skipped : skipped + len(slots)]
-    given = [
-        None if value is None else state.facts.get(value)
-        for value in (node.inputs[slot] for slot in slots)
-    ]
+    given = [state.facts.get(node.inputs[slot]) for slot in slots]
     known, edits = list(given), len(state.edits)
     while True:
         del state.edits[edits:]

@@ -46,8 +46,7 @@ def non_max_suppression(state: Following, node: Node) -> Fact:
 
 
 def _data(state: Following, node: Node, slot: int = 0) -> Listed:
-    value = node.inputs[slot]
-    fact = None if value is None else state.facts.get(value)
+    fact = state.facts.get(node.inputs[slot])
     if not isinstance(fact, Listed):
         raise BatchRefusal("its index, and not its data, lists what is found")
     return fact
@@ -251,7 +250,7 @@ def elementwise(state: Following, node: Node) -> Fact:
     """Elementwise operators on entries of one list, and on what all entries share."""
     rank, found = state.rank(node.output), list[Listed]()
     for value in node.inputs:
-        fact = None if value is None else state.facts.get(value)
+        fact = state.facts.get(value)
         if isinstance(fact, Listed):
             found.append(_without(fact)._replace(axis=fact.axis + rank - state.rank(value)))
         elif fact is not None:

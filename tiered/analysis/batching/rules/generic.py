@@ -44,8 +44,7 @@ def followed(state: Following, node: Node) -> Made:
 
 def _mixing(node: Node, carried: Mapping[int, BatchRows]) -> str:
     slot, rows = next(iter(carried.items()))
-    value = node.inputs[slot]
-    return MIXES.format(rows.axis, "" if value is None else value.name)
+    return MIXES.format(rows.axis, node.given(slot).name)
 
 
 def mixes(node: Node, slot: int, rows: BatchRows) -> BatchRefusal:
@@ -61,8 +60,7 @@ def _carrying(node: Node, axes: AxisMap, carried: Mapping[int, BatchRows]) -> in
         return None
     # A batch of 1 that is broadcast is one sample for several results.
     size = node.output.dim(out.index(label))
-    values = [(node.input(slot), rows.axis) for slot, rows in carried.items()]
-    sizes = [value.dim(axis) for value, axis in values if value is not None]
+    sizes = [node.given(slot).dim(rows.axis) for slot, rows in carried.items()]
     return label if all(each == size for each in sizes) else None
 
 
