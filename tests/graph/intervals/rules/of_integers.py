@@ -38,6 +38,11 @@ def interval_of(
         casts.append(f"{name} = Cast<to = {dtype}>(cut_{name})")
     held = " ".join(constants).rstrip(",")
     text = f"({', '.join(inputs)}) => (int32 kept) <{held}> {{ {' '.join(casts)}  {nodes}  kept = Neg(in_a) }}"
+    return interval_in(text, opset=opset)
+
+
+def interval_in(text: str, *, opset: int = 21) -> Interval:
+    """Return the interval of y in a model."""
     of = parsed(text, opset=opset)
     return of.analysis(ranges)[named(of, "y")]
 

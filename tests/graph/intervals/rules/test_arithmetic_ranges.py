@@ -25,6 +25,7 @@ INT = 6
         ("Where(t, a, b)", [(-1, 2), (3, 5)], (-1, 5)),
         ("Mod<fmod = 1>(a, b)", [(-9, 3), (2, 5)], (-5, 5)),
         ("Mod<fmod = 1>(a, b)", [(0, 3), (2, 5)], (0, 3)),
+        ("Mod<fmod = 1>(a, b)", [(-9, 0), (2, 5)], (-5, 0)),
         ("Pow(a, two)", [(-3, 2)], (0, 9)),
         ("Pow(a, three)", [(-3, 2)], (-27, 8)),
         ("Pow(a, four)", [(-3, 2)], (0, 81)),
@@ -123,6 +124,12 @@ def test_powers_that_overflow_are_infinite() -> None:
     found = interval_of("b = Exp(a)  y = Pow(b, e)", (0, 80), more=more)
     assert found.low == pytest.approx(1, rel=1e-3)
     assert found.high == math.inf
+    found = interval_of("b = Exp(a)  c = Neg(b)  y = Pow(c, e)", (0, 80), more=more)
+    assert found.low == -math.inf
+    assert found.high == pytest.approx(-1, rel=1e-3)
+    even = interval_of("b = Exp(a)  c = Neg(b)  y = Pow(c, e)", (0, 80), more="float e = {16},")
+    assert even.low == pytest.approx(1, rel=1e-3)
+    assert even.high == math.inf
 
 
 def test_nan_of_one_operand_may_be_chosen_or_not() -> None:
@@ -138,9 +145,29 @@ def test_sums_of_large_numbers_may_be_nan_in_a_partial_sum() -> None:
     assert found.may_be_nan
     assert interval_of("y = Mean(large, large, low, low)", (0, 1), more=more).may_be_nan
     assert not interval_of("y = Mean(a, a)", (0, 1)).may_be_nan
+    assert interval_of("y = Mean(large, large)", (0, 1), more=more).high == math.inf
+    assert interval_of("y = Mean(low, low)", (0, 1), more=more).low == -math.inf
 
 
 def test_a_remainder_of_0_or_of_infinity_is_nan() -> None:
     assert interval_of("y = Mod<fmod = 1>(a, b)", (1, 2), (0, 2)).may_be_nan
     assert interval_of("l = Log(a)  y = Mod<fmod = 1>(l, b)", (0, 2), (1, 2)).may_be_nan
     assert not interval_of("y = Mod<fmod = 1>(a, b)", (1, 2), (1, 2)).may_be_nan
+    for line in ("Mod<fmod = 1>(n, b)", "Mod<fmod = 1>(b, m)"):
+        found = interval_of(f"n = Sqrt(a)  m = Add(n, b)  y = {line}", (-1, 4), (5, 7))
+        assert found.may_be_nan, line
+
+
+def test_powers_by_exponents_that_are_no_number_are_any_number() -> None:
+    more = "float none = {0}, float one = {1}, float inf = {inf},"
+    nodes = "n = Sqrt(a)  m = Mul(n, none)  "
+    for line, expected in (
+        ("Pow(b, m)", (-math.inf, math.inf, True)),
+        ("Pow(b, inf)", (-math.inf, math.inf, True)),
+        ("Pow(n, none)", (1, 1, False)),
+    ):
+        found = interval_of(f"{nodes}y = {line}", (-1, 4), (2, 3), more=more)
+        assert found == pytest.approx(expected, rel=1e-3), line
+    assert interval_of(f"{nodes}y = Pow(n, one)", (-1, 4), (2, 3), more=more).may_be_nan
+    found = interval_of("y = Pow(a, e)", (2, 4), dtype=INT, more="int32 e = {-1},")
+    assert (found.low, found.high) == (-(2**31), 2**31 - 1)

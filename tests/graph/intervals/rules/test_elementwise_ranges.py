@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_of
-from tests.small import named, parsed
-from tiered import Interval, ranges
+from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_in, interval_of
+from tiered import Interval
 
 INF = math.inf
 
@@ -95,6 +94,60 @@ def test_of_an_infinite_angle_there_is_no_cosine() -> None:
     assert not interval_of("l = Log(a)  y = Cos(l)", (1, 2)).may_be_nan
 
 
+def test_nan_makes_nan_and_is_no_number_of_some_kernels() -> None:
+    for line, expected in (
+        ("Sign(m)", (0, 1, True)),  # of NaN, kernels return 0 or NaN
+        ("Relu(m)", (0, 7, True)),
+        ("Cos(m)", (-1, 1, True)),
+        ("Acosh(m)", (0, np.arccosh(7), True)),
+        ("Log(m)", (math.log(5), math.log(7), True)),
+        ("Sqrt(m)", (math.sqrt(5), math.sqrt(7), True)),
+        ("HardSigmoid(m)", (0, 1, True)),
+        ("Softsign(m)", (-1, 1, True)),
+        ("Gelu(m)", (0, 7, True)),
+        ("Clip(a, low, n)", (-1, 4, True)),
+        ("Clip(a, n, high)", (-1, 4, True)),
+        ("IsNaN(m)", (0, 1, False)),
+        ("Hardmax(m)", (0, 1, True)),
+        ("Tanh(m)", (math.tanh(5), 1, True)),
+    ):
+        nodes = f"n = Sqrt(a)  m = Add(n, five)  y = {line}"
+        found = interval_of(nodes, (-1, 4), more=CLIP + " float five = {5},")
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-4), line
+
+
+def test_infinity_makes_nan_of_these() -> None:
+    for line in ("HardSigmoid(l)", "Softsign(l)", "Cos(l)"):
+        assert interval_of(f"l = Log(a)  y = {line}", (0, 1)).may_be_nan, line
+    for line in ("Tanh(l)", "Sigmoid(l)", "Exp(l)", "Softplus(l)", "Relu(l)"):
+        assert not interval_of(f"l = Log(a)  y = {line}", (0, 1)).may_be_nan, line
+
+
+def test_the_bounds_of_a_swish_follow_its_slope() -> None:
+    for alpha, limits, expected in (
+        (2.0, (-9, 2), (-0.1395, 2)),
+        (0.5, (-9, 2), (-0.558, 2)),
+        (1.0, (0, 2), (0, 2)),
+        (0.0, (-9, 2), (-9, 2)),
+        (-1.0, (-9, 2), (-9, 2)),
+    ):
+        found = interval_of(f"y = Swish<alpha = {alpha}>(a)", limits, opset=24)
+        assert_bounds(found, expected)
+
+
+def test_what_is_cast_from_or_to_unknown_types_and_text() -> None:
+    text = "(float[2] x) => (float[2] z) {{ a = Sigmoid(x)  u = acme.Any(x)  {}  z = Neg(a) }}"
+    for nodes, expected in (
+        ("y = Cast<to = 6>(u)", (-(2**31), 2**31 - 1, False)),
+        ("y = Cast<to = 9>(u)", (0, 1, False)),
+        ("y = Cast<to = 11>(u)", (-INF, INF, True)),
+        ("y = Cast<to = 8>(a)", (-INF, INF, True)),
+        ("y = CastLike(a, u)", (-INF, INF, True)),
+        ("t = Cast<to = 8>(a)  y = Cast<to = 6>(t)", (-(2**31), 2**31 - 1, False)),
+    ):
+        assert interval_in(text.format(nodes)) == expected, nodes
+
+
 def test_the_logarithm_of_0_is_infinite() -> None:
     assert interval_of("y = Log(a)", (0, 1)).low == -INF
     assert interval_of("y = Log(a)", (-2, 0)) == Interval(-INF, -INF, True)
@@ -130,10 +183,15 @@ def test_clip_limits_to_the_bounds_that_it_has(
 
 
 def test_bounds_of_an_old_clip_are_attributes() -> None:
-    text = "(float[2] x) => (float[2] y) { s = Sigmoid(x)  y = Clip<min = 0.25, max = 0.5>(s) }"
-    of = parsed(text, opset=10)
-    found = of.analysis(ranges)[named(of, "y")]
-    assert (found.low, found.high) == (0.25, 0.5)
+    for attributes, expected in (
+        ("<min = 2.5, max = 3.5>", (2.5, 3.5)),
+        ("<min = 3.0>", (3, 4)),
+        ("<max = 3.0>", (2, 3)),
+        ("", (2, 4)),
+    ):
+        text = f"""(float[2,3,4] x) => (float[3] y) {{
+            s = Shape(x)  c = Cast<to = 1>(s)  y = Clip{attributes}(c) }}"""
+        assert interval_in(text, opset=10) == (*expected, False), attributes
 
 
 def test_a_bound_that_may_be_nan_may_limit_nothing() -> None:

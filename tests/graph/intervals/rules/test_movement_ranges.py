@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_of
+from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_in, interval_of
 
 MORE = """int64[1] k = {2}, int64[4] p = {0,1,0,0}, float low = {-7}, int64[2] i = {1,0},
     int64 axis = {1}, int64[2] d = {3,5}, float[1] nine = {9}, int64[1,2] at = {0,1},
@@ -89,6 +89,23 @@ def test_a_range_of_integers_is_between_its_ends() -> None:
 
 
 def test_a_range_with_nan_has_no_bound() -> None:
-    assert interval_of("s = Sqrt(a)  y = Range(s, five, two)", (-1, 4), dims="", more=MORE) == (
-        -math.inf, math.inf, True,
-    )  # fmt: skip
+    for line in ("Range(s, five, two)", "Range(one, s, two)", "Range(one, five, s)"):
+        found = interval_of(f"s = Sqrt(a)  y = {line}", (-1, 4), dims="", more=MORE)
+        assert found == (-math.inf, math.inf, True), line
+
+
+def test_sizes_and_places_of_an_unknown_rank_are_not_negative() -> None:
+    for line, dtype in (
+        ("Shape(x)", "float[]"), ("NonZero(x)", "float[]"), ("NonZero(x)", "float"),
+        ("Shape(x)", "float"),
+        ("NonMaxSuppression(x, x)", "float[1,4,4]"),
+    ):  # fmt: skip
+        found = interval_in(f"({dtype} x) => (int64[] y) {{ y = {line} }}")
+        assert found.low == 0, line
+        assert found.high >= 2**31 - 1, line
+
+
+def test_a_resize_of_infinite_numbers_has_no_bound() -> None:
+    text = """(float[1,1,2,3] x) => (float[1,1,4,6] y) <float[4] s = {1,1,2,2}> {
+        a = Exp(x)  y = Resize<mode = "linear">(a, , s) }"""
+    assert interval_in(text) == (-math.inf, math.inf, True)

@@ -40,6 +40,47 @@ def test_a_group_has_the_channels_and_the_places() -> None:
     assert found.high == pytest.approx(deviation(36), rel=1e-3)
 
 
+def test_the_root_of_the_mean_square_is_taken_from_an_axis_on() -> None:
+    for call, count in (
+        ("RMSNormalization(a, one)", 3),
+        ("RMSNormalization<axis = 1>(a, one)", 12),
+        ("RMSNormalization<axis = -2>(a, one)", 12),
+    ):
+        found = interval_of(f"y = {call}", (-9, 9), dims="2,4,3", more=MORE, opset=23)
+        assert_bounds(found, (-deviation(count), deviation(count)), error=1e-3)
+
+
+SQRT = "n = Sqrt(a)  "  # of -1 to 4: NaN, or 0 to 2
+
+
+def test_of_nan_there_is_no_bound() -> None:
+    for call, dims in (
+        ("LayerNormalization(n, one)", "2,3"),
+        ("InstanceNormalization(n, one, none)", "1,3,2"),
+        ("ReduceLogSumExp(n)", "2,3"),
+        ("LRN<size = 3, bias = 2.0, alpha = 0.5, beta = 0.5>(n)", "1,3,2,2"),
+    ):
+        found = interval_of(f"{SQRT}y = {call}", (-1, 4), dims=dims, more=MORE)
+        assert found == (-INF, INF, True), call
+    weights = "float[1,4,3] w = {1,1,1,1,1,1,1,1,1,1,1,1}, float[1,4,1] r = {1,1,1,1},"
+    nodes = f"{SQRT}y = LSTM<hidden_size = 1>(n, w, r)"
+    assert interval_of(nodes, (-1, 4), dims="2,1,3", more=weights) == (-INF, INF, True)
+    assert interval_of(f"{SQRT}y = Softmax(n)", (-1, 4), dims="2,3").may_be_nan
+
+
+def test_a_result_of_attention_is_a_mean_of_values() -> None:
+    for call, expected in (
+        ("y = Attention(b, b, a)", (1, 4)),
+        ("y, p, q = Attention(b, b, a, , b, c)", (1, 12)),
+    ):
+        found = interval_of(call, (1, 4), (5, 9), (10, 12), dims="1,1,2,3", opset=23)
+        assert (found.low, found.high) == pytest.approx(expected, rel=1e-3)
+        assert found.may_be_nan
+    infinite = "e = Exp(a)  y = Attention(b, b, e)"
+    found = interval_of(infinite, (1, 999), (5, 9), dims="1,1,2,3", opset=23)
+    assert found == (-INF, INF, True)
+
+
 def test_a_variance_that_overflows_leaves_no_bound() -> None:
     nodes = "c = Mul(a, large)  y = LayerNormalization(c, one)"
     assert interval_of(nodes, (-1, 1), dims="2,3", more=MORE) == (-INF, INF, True)
@@ -88,6 +129,8 @@ def test_a_log_softmax_is_at_least_the_spread_and_the_count_below_zero() -> None
     found = interval_of("y = LogSoftmax(a)", (-2, 3), dims="2,3")
     assert -5 - math.log(6) - 0.01 <= found.low <= -5 - math.log(3)
     assert 0 <= found.high < 1e-3
+    assert math.isfinite(interval_of("y = LogSoftmax(a)", (-2, 5), dims="2,3").low)
+    assert interval_of("y = LogSoftmax(a)", (-2, 6), dims="2,3").low == -INF
     assert interval_of("l = Log(a)  y = LogSoftmax(l)", (0, 9), dims="2,3").may_be_nan
 
 
@@ -95,6 +138,7 @@ def test_the_logarithm_of_a_sum_of_powers() -> None:
     found = interval_of("y = ReduceLogSumExp(a)", (-2, 3), dims="2,3")
     assert_bounds(found, (-2, 3 + math.log(6)), error=1e-3)
     assert interval_of("y = ReduceLogSumExp(a)", (-2, 3), dims="0").low == -INF
+    assert_bounds(interval_of("y = ReduceLogSumExp(a)", (-8, -1), dims="1"), (-8, -1), error=1e-3)
     assert interval_of("y = ReduceLogSumExp(a)", (-2, 3000), dims="2,3").high == INF
 
 

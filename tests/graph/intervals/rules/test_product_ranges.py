@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_of
+from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_in, interval_of
 from tiered.graph.intervals.rules.product_ranges import _signed_sums
 
 INF = math.inf
@@ -173,10 +173,78 @@ def test_a_term_of_a_convolution_may_lack() -> None:
         ("QuantizeLinear(a, half, low)", (-1, 22)),
         ("QuantizeLinear(a, none)", (0, 255)),
         ("QuantizeLinear(a, minus)", (0, 255)),
+        ("QuantizeLinear(a, huge)", (0, 255)),
         ("QuantizeLinear<output_dtype = 17>(a, half)", (-INF, INF)),
     ],
 )
 def test_quotients_are_rounded_outward_and_held_by_the_dtype(call: str, expected: Limits) -> None:
-    more = "float half = {0.5}, float none = {0}, float minus = {-1}, int8 low = {0},"
-    found = interval_of(f"y = {call}", (0, 10), more=more)
+    more = (
+        "float half = {0.5}, float none = {0}, float minus = {-1}, int8 low = {0}, float k = {900},"
+    )
+    found = interval_of(
+        f"m = Mul(b, k)  huge = Exp(m)  y = {call}", (0, 10), (0, 1), dims="", more=more
+    )
     assert (found.low, found.high) == expected
+
+
+def test_the_number_of_terms_is_that_of_either_operand() -> None:
+    """Each term is between 0 and 1."""
+    unknown = 2**31 - 1
+    for inputs, line, most in (
+        ("float[2,3] x, float[N,4] v", "Gemm(a, b)", 3),
+        ("float[3,2] x, float[N,4] v", "Gemm<transA = 1>(a, b)", 3),
+        ("float[2,N] x, float[3,4] v", "Gemm(a, b)", 3),
+        ("float[2,N] x, float[4,3] v", "Gemm<transB = 1>(a, b)", 3),
+        ("float[2,N] x, float[N,4] v", "Gemm(a, b)", unknown),
+        ("float[2,3] x, float[N,4] v", "MatMul(a, b)", 3),
+        ("float[2,N] x, float[3,4] v", "MatMul(a, b)", 3),
+        ("float[] x, float[3,4] v", "MatMul(a, b)", 3),
+        ("float[2,3] x, float[] v", "MatMul(a, b)", 3),
+        ("float[N] x, float[5,3,4] v", "MatMul(a, b)", 3),
+        ("float[3] x, float[N] v", "MatMul(a, b)", 3),
+        ("float[] x, float[] v", "MatMul(a, b)", unknown),
+        ("float[2,N] x, float[3,4] v", 'Einsum<equation = "ij,jk->ik">(a, b)', 3),
+        ("float[2,3] x, float[N,4] v", 'Einsum<equation = "ij,jk->ik">(a, b)', 3),
+    ):  # fmt: skip
+        text = f"({inputs}) => (float[] y) {{ a = Sigmoid(x)  b = Sigmoid(v)  y = {line} }}"
+        found = interval_in(text)
+        assert found.low == pytest.approx(0, abs=1e-2), (inputs, line)
+        assert most <= found.high < 5 * most, (inputs, line)
+        assert most > 3 or found.high < 3.1, (inputs, line)
+
+
+def test_products_of_integers_count_the_terms_of_either_operand() -> None:
+    term, unknown = 255 * 255, 2**31 - 1
+    for inputs, most in (
+        ("uint8[2,3] x, uint8[N,4] v", 3 * term),
+        ("uint8[2,N] x, uint8[3,4] v", 3 * term),
+        ("uint8[2,3] x, uint8[] v", 3 * term),
+        ("uint8[] x, uint8[3] v", 3 * term),
+        ("uint8[] x, uint8[] v", unknown),
+        ("uint8 x, uint8 v", unknown),
+    ):
+        found = interval_in(f"({inputs}) => (int32[] y) {{ y = MatMulInteger(x, v) }}")
+        assert found.high == most, inputs
+
+
+def test_operands_of_unknown_rank_have_no_bound_where_axes_are_counted() -> None:
+    for inputs, line in (
+        ("float[1,1,6] x, float[] v", "Conv(a, b)"),
+        ("float[1,1,6] x, float[] v", "ConvTranspose(a, b)"),
+        ("float[] x, float[3,4] v", 'Einsum<equation = "ij,jk->ik">(a, b)'),
+        ("float[2,3] x, float[] v", 'Einsum<equation = "ij,jk->ik">(a, b)'),
+    ):
+        text = f"({inputs}) => (float[] y) {{ a = Sigmoid(x)  b = Sigmoid(v)  y = {line} }}"
+        assert interval_in(text) == (-INF, INF, True), (inputs, line)
+
+
+def test_weights_and_operands_that_are_not_finite() -> None:
+    more = "float[3,1] w = {inf,1,1}, float[3,1] v = {1,2,3}, float[3,1] m = {nan,1,1},"
+    nodes = "n = Sqrt(a)  y = MatMul"
+    found = interval_of(f"{nodes}(a, w)", (1, 4), dims="2,3", more=more)
+    assert (found.low, found.high) == (0, INF)
+    assert interval_of(f"{nodes}(a, w)", (0, 4), dims="2,3", more=more).may_be_nan
+    assert interval_of(f"{nodes}(a, m)", (1, 4), dims="2,3", more=more).may_be_nan
+    found = interval_of(f"{nodes}(n, v)", (-1, 4), dims="2,3", more=more)
+    assert found.may_be_nan
+    assert found.high >= 12

@@ -75,7 +75,7 @@ def test_the_bounds_of_a_quantiser(call: str, low: float, high: float) -> None:
         "Quant(x, s, z, bits)", "Quant(x, s, z)", "Trunc(x, s, z, u, b)", "Trunc(x, s, z, b, u)",
         "Trunc(x, s, z, b, two, z, u)", "Trunc(x, s, z, b, two, b)", "Quant(x, u, z, b)",
         "BipolarQuant(x, u)", "BipolarQuant(x, s, z)", "Trunc(x, u, far, b, two, z, b2)",
-        "Trunc(x, minus, far, b, two, z, b2)",
+        "Trunc(x, minus, far, b, two, z, b2)", "Quant(x, s, , b)", "BipolarQuant(, s)",
     ],
 )  # fmt: skip
 def test_what_is_not_known_may_be_any_number(call: str) -> None:
@@ -86,6 +86,13 @@ def test_what_is_not_known_may_be_any_number(call: str) -> None:
 def test_other_numbers_than_float32_may_be_any_number() -> None:
     found = q("BipolarQuant(x, v)", "double[5] x, double v")
     assert (found.low, found.high) == (-math.inf, math.inf)
+
+
+def test_thresholds_of_unknown_number_are_counted() -> None:
+    for inputs in ("float[5] x, float[] u", "float[5] x, float u", "float[5] x, float[1,N] u"):
+        found = q("MultiThreshold(x, u)", inputs)
+        assert found.low == pytest.approx(0, abs=1e-4)
+        assert 2**31 - 1 <= found.high < 2**32
 
 
 def test_up_to_64_bits_are_known() -> None:

@@ -48,6 +48,7 @@ def test_the_bounds_follow_the_sizes_of_the_reduced_axes(
         ("ReduceL2(a, last)", (-1, 2), (-(2**31), 2**31 - 1)),
         ("ReduceProd(a, last)", (0, 2000), (-(2**31), 2**31 - 1)),
         ("ReduceMean(a, last)", (0, 2**31 - 1), (-(2**31), 2**31 - 1)),
+        ("ReduceMean(a, last)", (-(2**31), 0), (-(2**31), 2**31 - 1)),
     ],
 )
 def test_the_bounds_of_integers_are_exact_or_those_of_the_dtype(
@@ -55,6 +56,31 @@ def test_the_bounds_of_integers_are_exact_or_those_of_the_dtype(
 ) -> None:
     found = interval_of(f"y = {call}", limits, dims="2,3", more=AXES, dtype=INT)
     assert (found.low, found.high) == expected
+
+
+def test_the_mean_of_one_integer_is_that_integer() -> None:
+    for limits in ((0, 2**31 - 1), (-(2**31), 0)):
+        found = interval_of("y = ReduceMean(a, last)", limits, dims="3,1", more=AXES, dtype=INT)
+        assert (found.low, found.high) == limits
+
+
+def test_nan_makes_nan() -> None:
+    for call in (
+        "ReduceMean(n, last)", "ReduceMax(n, last)", "ReduceProd(n, last)",
+        "MaxPool<kernel_shape = [1]>(n)", "ReduceSum(n, last)", "ReduceL2(n, last)",
+    ):  # fmt: skip
+        dims = "1,2,3" if "Pool" in call else "2,3"
+        found = interval_of(f"n = Sqrt(a)  y = {call}", (-1, 4), dims=dims, more=AXES)
+        assert found.may_be_nan, call
+    for call in ("ReduceMax(n, last)", "ReduceProd(n, last)"):
+        found = interval_of(f"n = Sqrt(a)  y = {call}", (-1, 4), dims="2,3", more=AXES)
+        assert (found.low, found.high) == (-math.inf, math.inf), call
+
+
+def test_an_axis_of_a_running_sum_that_is_not_known_may_be_any() -> None:
+    nodes = "m = ReduceMax<keepdims = 0>(b)  d = Cast<to = 7>(m)  y = CumSum(a, d)"
+    found = interval_of(nodes, (1, 2), (0, 1), dims="2,3")
+    assert_bounds(found, (0, 12), error=1e-3)
 
 
 @pytest.mark.parametrize("call", ["ReduceMax(a, last)", "ReduceMean(a, last)"])
@@ -113,6 +139,8 @@ def test_sums_and_means_that_overflow_may_be_infinite() -> None:
     for call in ("ReduceSum(b, last)", "ReduceMean(b, last)", "ReduceL2(b, last)"):
         nodes = f"b = Mul(a, large)  y = {call}"
         assert interval_of(nodes, (0, 1), dims="2,3", more=more).high == math.inf
+    nodes = "b = Mul(a, large)  y = ReduceMean(b, last)"
+    assert interval_of(nodes, (-1, 0), dims="2,3", more=more).low == -math.inf
     nodes = "b = Mul(a, large)  y = ReduceSum(b, last)"
     assert interval_of(nodes, (-1, 1), dims="2,3", more=more).may_be_nan
     assert not interval_of(nodes, (0, 1), dims="2,3", more=more).may_be_nan
@@ -149,6 +177,7 @@ def test_pools_of_dims_in_doubt_have_no_bounds() -> None:
     for call, dims in (
         ("AveragePool<kernel_shape = [2,2], ceil_mode = 1>(a)", "1,2,4,4"),
         ("GlobalMaxPool(a)", "1,2,0,4"),
+        ("GlobalMaxPool(a)", "1,2,N,4"),
         ("ReduceMax(a)", "0,4"),
     ):
         found = interval_of(f"y = {call}", (1, 4), dims=dims)

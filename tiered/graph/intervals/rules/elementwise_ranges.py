@@ -10,7 +10,6 @@ import numpy as np
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.intervals.interval import (
-    ANY,
     ZERO,
     Interval,
     absolute,
@@ -36,10 +35,7 @@ def _at(function: Number, number: float) -> float:
 
 def _increasing(call: RangeCall, function: Number) -> Interval:
     x = call.x
-    ends = Interval(_at(function, x.low), _at(function, x.high), x.may_be_nan)
-    if math.isnan(ends.low) or math.isnan(ends.high):
-        return ANY
-    return call.roughly(ends)
+    return call.roughly(Interval(_at(function, x.low), _at(function, x.high), x.may_be_nan))
 
 
 def _sigmoid(x: float) -> float:
@@ -154,10 +150,9 @@ def _clip(call: RangeCall) -> Interval:
     every = whole(call.dtype)
     least = Interval(every.low, max(every.low, -call.limit))
     most = Interval(min(every.high, call.limit), every.high)
-    if call.node.version < _CLIP_OF_TENSORS:
-        low, high = call.node.attr("min", None), call.node.attr("max", None)
-        least = least if low is None else Interval(float(low), float(low))
-        most = most if high is None else Interval(float(high), float(high))
+    low, high = call.node.attr("min", None), call.node.attr("max", None)  # before opset 11
+    least = least if low is None else Interval(float(low), float(low))
+    most = most if high is None else Interval(float(high), float(high))
     if call.has(1):
         least = call.operand(1)
     if call.has(2):
@@ -175,9 +170,6 @@ def _clip(call: RangeCall) -> Interval:
     if found.may_be_nan or least.high > most.low:
         return hull((found, least, most))
     return found
-
-
-_CLIP_OF_TENSORS: Final = 11
 
 
 @range_rule("LeakyRelu", "PRelu", "ThresholdedRelu", "Shrink")
@@ -243,9 +235,8 @@ def _same(call: RangeCall) -> Interval:
 
 @range_rule("Cast", "CastLike")
 def _cast(call: RangeCall) -> Interval:
-    source = call.node.input(0)
-    dtype, known = call.dtype, None if source is None else source.dtype
-    if dtype is None or known is None or DataType.STRING in (dtype, known):
+    dtype = call.dtype
+    if dtype in (None, DataType.STRING):
         return whole(dtype)
     if dtype == DataType.BOOL:
         return Interval(0, 1)

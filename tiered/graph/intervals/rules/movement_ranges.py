@@ -52,30 +52,25 @@ def _one_hot(call: RangeCall) -> Interval:
 
 @range_rule("TopK", "Unique")
 def _picked(call: RangeCall) -> Sequence[Interval | None]:
-    x = call.node.input(0)
-    rank = None if x is None else x.rank
-    axis = call.node.attr("axis", None)
-    axes = None if axis is None or rank is None else [axis]
-    count = call.extent(x, axes).most
+    x, axis = call.node.given(0), call.node.attr("axis", None)
+    every = call.extent(x)
+    count = every.most if axis is None else call.extent(x, [axis]).most
     places = Interval(0, max(count - 1, 0))
-    if call.node.op_type == "TopK":
-        return [call.x, places]
-    return [call.x, places, places, Interval(0, call.extent(x, None).most)]
+    return [call.x, places, places, Interval(0, every.most)][: len(call.node.outputs)]
 
 
 @range_rule("ArgMax", "ArgMin")
 def _place(call: RangeCall) -> Interval:
-    x = call.node.input(0)
-    axes = None if x is None or x.rank is None else [call.node.attr("axis")]
-    return Interval(0, max(call.extent(x, axes).most - 1, 0))
+    count = call.extent(call.node.given(0), [call.node.attr("axis")]).most
+    return Interval(0, max(count - 1, 0))
 
 
 @range_rule("NonZero")
 def _non_zero(call: RangeCall) -> Interval:
-    x = call.node.input(0)
-    if x is None or not x.shape:
+    shape = call.node.given(0).shape
+    if not shape:
         return Interval(0, call.dims.most)
-    return Interval(0, max(max(call.size(dim).most for dim in x.shape) - 1, 0))
+    return Interval(0, max(max(call.size(dim).most for dim in shape) - 1, 0))
 
 
 @range_rule("NonMaxSuppression")
@@ -85,16 +80,16 @@ def _boxes(call: RangeCall) -> Interval:
 
 @range_rule("Shape")
 def _shape(call: RangeCall) -> Interval:
-    x = call.node.input(0)
-    if x is None or not x.shape:
+    shape = call.node.given(0).shape
+    if not shape:
         return Interval(0, call.dims.most)
-    sizes = [call.size(dim) for dim in x.shape]
+    sizes = [call.size(dim) for dim in shape]
     return Interval(min(size.least for size in sizes), max(size.most for size in sizes))
 
 
 @range_rule("Size")
 def _size(call: RangeCall) -> Interval:
-    return Interval(*call.extent(call.node.input(0), None))
+    return Interval(*call.extent(call.node.given(0)))
 
 
 @range_rule("ConstantOfShape")

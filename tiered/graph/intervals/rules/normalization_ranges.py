@@ -24,38 +24,22 @@ def _normalized(call: RangeCall, count: Counts) -> Interval:
     return Interval(-most * 1.01, most * 1.01, False)
 
 
-def _scaled(call: RangeCall, found: Interval, scale: int = 1, bias: int = 2) -> Interval:
-    found = multiply(found, call.operand(scale)) if call.has(scale) else found
-    return call.roughly(add(found, call.operand(bias)) if call.has(bias) else found)
+def _from(call: RangeCall, axis: int) -> Interval:
+    """Return numbers that are normalised along the axes from one on, scaled and shifted."""
+    found = _normalized(call, call.extent(call.node.given(0), slice(axis, None)))
+    found = multiply(found, call.operand(1)) if call.has(1) else found
+    return call.roughly(add(found, call.operand(2)) if call.has(2) else found)
 
 
-@range_rule("LayerNormalization")
+@range_rule("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
 def _layer(call: RangeCall) -> Sequence[Interval | None]:
-    x = call.node.input(0)
-    axes = None if x is None or x.rank is None else _from(call.node.attr("axis"), x.rank)
-    return [_scaled(call, _normalized(call, call.extent(x, axes)))]
+    return [_from(call, call.node.attr("axis", -1))]
 
 
-@range_rule("RMSNormalization", "SimplifiedLayerNormalization")
-def _root_mean_square(call: RangeCall) -> Interval:
-    x = call.node.input(0)
-    axes = None if x is None or x.rank is None else _from(call.node.attr("axis", -1), x.rank)
-    return _scaled(call, _normalized(call, call.extent(x, axes)), bias=99)
-
-
-def _from(axis: int, rank: int) -> range:
-    return range(axis + rank if axis < 0 else axis, rank)
-
-
-@range_rule("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization")
+# The variance of a MeanVarianceNormalization has no epsilon: a constant group may be 0 / 0.
+@range_rule("InstanceNormalization", "GroupNormalization")
 def _per_channel(call: RangeCall) -> Interval:
-    x = call.node.input(0)
-    first = 2 if call.node.op_type == "InstanceNormalization" else 1
-    axes = None if x is None or x.rank is None else range(first, x.rank)
-    if call.node.op_type == "MeanVarianceNormalization":
-        # The variance has no epsilon there, so a constant group may be 0 / 0.
-        return whole(call.dtype)
-    return _scaled(call, _normalized(call, call.extent(x, axes)))
+    return _from(call, 2 if call.node.op_type == "InstanceNormalization" else 1)
 
 
 @range_rule("BatchNormalization")
@@ -86,11 +70,10 @@ def _softmax(call: RangeCall) -> Interval:
 
 @range_rule("LogSoftmax")
 def _log_softmax(call: RangeCall) -> Interval:
-    x = call.node.input(0)
     if not call.x.is_finite:
         return Interval(-math.inf, 64 * call.eps, True)
     spread = call.x.high - call.x.low
-    low = -spread - math.log(max(call.extent(x, None).most, 1))
+    low = -spread - math.log(max(call.extent(call.node.given(0)).most, 1))
     # A kernel may take the logarithm of what underflowed.
     low = low if spread < _SAFE_SPREAD else -math.inf
     return call.roughly(Interval(low, 0.0))
@@ -104,7 +87,7 @@ def _log_of_sum(call: RangeCall) -> Interval:
     x = call.x
     if not x.is_finite or x.magnitude > _SAFE_SPREAD:
         return whole(call.dtype)
-    count = call.extent(call.node.input(0), None)
+    count = call.extent(call.node.given(0))
     low = x.low if count.least > 0 else -math.inf
     return call.roughly(Interval(low, x.high + math.log(max(count.most, 1))))
 

@@ -34,17 +34,16 @@ def _products(call: RangeCall, a: Interval, b: Interval, count: Counts) -> Inter
 def _with_weight(
     call: RangeCall,
     x: Interval,
-    weight: Value | None,
+    weight: Value,
     other: Interval,
     axes: Sequence[int],
     count: Counts,
 ) -> Interval:
     """Return the sums of products along the axes of a weight, exactly if it is constant."""
-    tensor = None if weight is None or not weight.is_constant else weight.tensor
-    is_plain = tensor is not None and not tensor.is_sparse and tensor.size > 0
-    if tensor is None or not is_plain or not x.is_finite or not other.is_finite:
+    numbers = weight.const
+    if numbers is None or not numbers.size or not x.is_finite or not other.is_finite:
         return _products(call, x, other, count)
-    positive, negative = _signed_sums(tensor.numpy(), axes)
+    positive, negative = _signed_sums(numbers, axes)
     highs = positive * float(x.high) - negative * float(x.low)
     lows = positive * float(x.low) - negative * float(x.high)
     terms = float((positive + negative).max()) * float(x.magnitude)
@@ -75,16 +74,16 @@ def _signed_sums(
 
 @range_rule("MatMul")
 def _matmul(call: RangeCall) -> Interval:
-    a, b = call.node.input(0), call.node.input(1)
+    a, b = call.node.given(0), call.node.given(1)
     inner = call.dims
     for value, axis in ((a, -1), (b, -2)):
-        if value is not None and value.rank:
+        if value.rank:
             inner = call.size(value.dim(axis if value.rank > 1 else 0))
             if inner.least == inner.most:
                 break
-    if b is not None and b.is_constant and b.rank:
+    if b.is_constant and b.rank:
         return _with_weight(call, call.x, b, call.operand(1), [max(b.rank - 2, 0)], inner)
-    if a is not None and a.is_constant and a.rank:
+    if a.is_constant and a.rank:
         return _with_weight(call, call.operand(1), a, call.x, [a.rank - 1], inner)
     return _products(call, call.x, call.operand(1), inner)
 
@@ -93,11 +92,10 @@ def _matmul(call: RangeCall) -> Interval:
 def _gemm(call: RangeCall) -> Interval:
     node = call.node
     alpha, beta = float(node.attr("alpha")), float(node.attr("beta"))
-    b = node.input(1)
+    a, b = node.given(0), node.given(1)
     axis = 1 if node.attr("transB") else 0
-    a = node.input(0)
-    inner = call.size(None if b is None else b.dim(axis))
-    if inner.least != inner.most and a is not None:
+    inner = call.size(b.dim(axis))
+    if inner.least != inner.most:
         inner = call.size(a.dim(0 if node.attr("transA") else 1))
     found = _with_weight(call, call.x, b, call.operand(1), [axis], inner)
     found = multiply(found, Interval(alpha, alpha))
@@ -108,8 +106,8 @@ def _gemm(call: RangeCall) -> Interval:
 
 @range_rule("Conv", "ConvTranspose")
 def _conv(call: RangeCall) -> Interval:
-    weight = call.node.input(1)
-    if weight is None or not weight.rank:
+    weight = call.node.given(1)
+    if not weight.rank:
         return whole(call.dtype)
     # Of a transposed one, an output has some of the products along the first axis only.
     axes = [0, *range(2, weight.rank)]
@@ -137,29 +135,26 @@ def _matmul_integer(call: RangeCall) -> Interval:
         a = Interval(a.low - call.operand(2).high, a.high - call.operand(2).low)
     if call.has(3):
         b = Interval(b.low - call.operand(3).high, b.high - call.operand(3).low)
-    first, second = node.input(0), node.input(1)
-    inner = call.size(
-        None if second is None or not second.rank else second.dim(max(-2, -second.rank))
-    )
-    if inner.least != inner.most and first is not None and first.rank:
-        inner = call.size(first.dim(-1))
+    second = node.given(1)
+    inner = call.size(second.dim(max(-2, -(second.rank or 1))))
+    if inner.least != inner.most:
+        inner = call.size(node.given(0).dim(-1))
     return _products(call, a, b, inner)
 
 
 @range_rule("Einsum")
 def _einsum(call: RangeCall) -> Interval:
-    equation = call.node.attr("equation")
-    text = (equation.decode() if isinstance(equation, bytes) else str(equation)).replace(" ", "")
+    text = str(call.node.attr("equation")).replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    values = call.node.inputs
-    if not arrow or "." in text or any(value is None or value.rank is None for value in values):
+    values = call.node.reads
+    if not arrow or "." in text or any(value.rank is None for value in values):
         return whole(call.dtype)
     summed = sorted(set(left) - set(right) - {","})
     count = Counts(1, 1)
     for letter in summed:
         places = [(v, t.index(letter)) for v, t in zip(values, terms, strict=True) if letter in t]
-        sizes = [call.size(value.dim(place)) for value, place in places if value is not None]
+        sizes = [call.size(value.dim(place)) for value, place in places]
         best = next((size for size in sizes if size.least == size.most), sizes[0])
         count = Counts(count.least * best.least, count.most * best.most)
     product = call.x

@@ -70,8 +70,7 @@ def _quantized(call: RangeCall) -> Interval:
 
 @range_rule("MultiThreshold", domain=QONNX_DOMAINS)
 def _counted(call: RangeCall) -> Interval:
-    thresholds = call.node.input(1)
-    most = call.size(None if thresholds is None or not thresholds.rank else thresholds.dim(-1)).most
+    most = call.size(call.node.given(1).dim(-1)).most
     attributes = (("out_scale", 1.0), ("out_bias", 0.0))
     scale, bias = (float(call.node.attr(name, default)) for name, default in attributes)
     found = add(multiply(Interval(0, most), Interval(scale, scale)), Interval(bias, bias))
@@ -87,8 +86,6 @@ def _bits(call: RangeCall, place: int) -> int | None:
 def _shifted(call: RangeCall) -> Interval:
     """Return the numbers over the scale plus the zero point, with the errors of both steps."""
     found = add(divide(call.x, call.operand(1)), call.operand(2))
-    if math.isnan(found.low) or math.isnan(found.high):
-        return ANY
     return widened(found, 4 * call.eps, 4 * call.eps * call.operand(2).magnitude)
 
 

@@ -8,10 +8,12 @@ from typing import Final, NamedTuple
 
 from tiered.graph.core.dtypes import DataType, float_info
 from tiered.graph.core.node import Node
-from tiered.graph.core.types import Dim, non_negative_axes
+from tiered.graph.core.types import Dim
 from tiered.graph.core.value import Value
 from tiered.graph.intervals.interval import ANY, Interval, total, widened
 from tiered.graph.opset.aspect import Aspect
+
+_EVERY: Final = slice(None)
 
 
 class Counts(NamedTuple):
@@ -41,7 +43,7 @@ class RangeCall(NamedTuple):
 
     def operand(self, place: int) -> Interval:
         """Return the interval of an operand that is there."""
-        found = self.operands[place] if place < len(self.operands) else None
+        found = self.operands[place] if self.has(place) else None
         return ANY if found is None else found
 
     def has(self, place: int) -> bool:
@@ -83,14 +85,13 @@ class RangeCall(NamedTuple):
         """Return the bounds of a dim."""
         return Counts(dim, dim) if isinstance(dim, int) else self.dims
 
-    def extent(self, value: Value | None, axes: Sequence[int] | None) -> Counts:
-        """Return the bounds of the number of elements along some axes; of all for None."""
-        shape = None if value is None else value.shape
+    def extent(self, value: Value, axes: Sequence[int] | slice = _EVERY) -> Counts:
+        """Return the bounds of the number of elements along some axes."""
+        shape = value.shape
         if shape is None:
             return Counts(min(self.dims.least, 1), self.dims.most**4)
-        places = range(len(shape)) if axes is None else non_negative_axes(axes, len(shape))
-        assert places is not None
-        sizes = [self.size(shape[axis]) for axis in places if axis < len(shape)]
+        dims = shape[axes] if isinstance(axes, slice) else [value.dim(axis) for axis in axes]
+        sizes = [self.size(dim) for dim in dims]
         return Counts(math.prod(s.least for s in sizes), math.prod(s.most for s in sizes))
 
 

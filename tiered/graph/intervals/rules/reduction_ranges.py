@@ -19,24 +19,15 @@ from tiered.graph.intervals.interval import (
 from tiered.graph.intervals.rules.range_rule import Counts, RangeCall, range_rule
 
 
-def _axes(call: RangeCall) -> Sequence[int] | str | None:
-    """Return the reduced axes, None for all, or "unknown"."""
-    node = call.node
+def _count(call: RangeCall) -> Counts:
+    node, x = call.node, call.node.given(0)
     axes = node.operand("axes")
     if axes is not None:
         if axes.const is None:
-            return "unknown"
+            return Counts(min(call.dims.least, 1), max(call.extent(x).most, 1))
         if axes.const.size:
-            return [int(axis) for axis in axes.const.ravel()]
-    return [] if node.attr("noop_with_empty_axes", 0) else None
-
-
-def _count(call: RangeCall) -> Counts:
-    axes = _axes(call)
-    x = call.node.input(0)
-    if isinstance(axes, str):
-        return Counts(min(call.dims.least, 1), max(call.extent(x, None).most, 1))
-    return call.extent(x, axes)
+            return call.extent(x, axes.const.ravel().tolist())
+    return Counts(1, 1) if node.attr("noop_with_empty_axes", 0) else call.extent(x)
 
 
 def _mean(call: RangeCall, count: Counts) -> Interval:
@@ -64,10 +55,7 @@ def _means(call: RangeCall) -> Interval:
 
 
 def _pooled(call: RangeCall) -> Counts:
-    x = call.node.input(0)
-    if x is None or x.rank is None:
-        return call.extent(x, None)
-    return call.extent(x, range(2, x.rank))
+    return call.extent(call.node.given(0), slice(2, None))
 
 
 @range_rule("ReduceSum")
@@ -107,7 +95,7 @@ def _product(call: RangeCall) -> Interval:
     if not x.is_finite or count.most > _LARGEST_COUNT:
         return whole(call.dtype)
     most = max(float(x.magnitude), 1.0) ** count.most if x.magnitude < _LARGEST_FACTOR else math.inf
-    if math.isinf(most) or most > 1 << 62:
+    if most > 1 << 62:
         return whole(call.dtype)
     if is_integer(call.dtype):
         exact = max(int(x.magnitude), 1) ** count.most
@@ -121,10 +109,9 @@ _LARGEST_FACTOR = 1 << 15
 
 @range_rule("CumSum")
 def _running_sum(call: RangeCall) -> Interval:
-    x, axis = call.node.input(0), call.node.operand("axis")
-    numbers = None if axis is None else axis.const
-    axes = None if numbers is None or numbers.size != 1 else [int(numbers.item())]
-    return call.total(call.x, Counts(0, call.extent(x, axes).most))
+    x, axis = call.node.given(0), call.node.const(1)
+    count = call.extent(x) if axis is None else call.extent(x, axis.ravel().tolist())
+    return call.total(call.x, Counts(0, count.most))
 
 
 @range_rule("MaxPool")
@@ -135,7 +122,7 @@ def _max_pool(call: RangeCall) -> Sequence[Interval | None]:
     dilated = any(step != 1 for step in node.attr("dilations", None) or [1])
     if node.attr("ceil_mode", 0) or not call.x.is_finite or dilated or max(pads) >= min(kernel):
         return [whole(call.dtype), None]
-    return [call.x, Interval(0, max(call.extent(node.input(0), None).most - 1, 0))]
+    return [call.x, Interval(0, max(call.extent(node.given(0)).most - 1, 0))]
 
 
 @range_rule("AveragePool")
