@@ -8,6 +8,7 @@ import pytest
 
 from tests.qonnx import ROUNDINGS, SPECIAL, floats, parsed
 from tiered import IntegerAnalysis, IntegerType, Model, integer_types, optimize_model, ranges
+from tiered.graph import Tensor
 from tiered.graph.intervals.integer_type import integer_type
 from tiered.runtime import run
 from tiered.support.errors import UsageError
@@ -116,12 +117,29 @@ def test_ranges_make_types_smaller() -> None:
         ("t = q.MultiThreshold(x, t15) y = MatMul(t, w)", "int8"),
         ("t = q.Quant(x, s, z, b) y = q.Trunc(t, s, z, b, two)", "int3"),
         ("y = q.Trunc(x, s, z, b, half, z, two)", "scaled int2"),
+        ("y = q.Quant(x, s, , b)", None),
+        ("y = q.Quant(x, s, z, x)", None),
+        ("y = q.Trunc(x, s, z, b, two)", None),
+        ("t = q.Quant(x, s, z, b) y = q.Trunc(t, s, z, s, s)", "int5"),
+        ("y = q.Quant(x, half, zz, b)", None),
+        ("y = q.Quant(x, half, k, s)", "scaled int3"),
+        ("y = q.Quant(x, s, k, s)", "int3"),
+        ("y = q.Quant(x, s, z, s)", "bipolar"),
+        ("y = q.BipolarQuant(x, pm)", "int2"),
+        ("y = q.BipolarQuant(x, two)", "int3"),
+        ("t = q.BipolarQuant(x, s) y = Transpose(t)", "bipolar"),
+        ("t = q.BipolarQuant(x, s) y = Relu(t)", "uint1"),
+        ("y = q.MultiThreshold<out_scale=3e38>(x, t15)", None),
+        ("y = q.MultiThreshold<out_scale=2.0, out_bias=0.5>(x, t15)", None),
+        ("y = q.MultiThreshold<out_scale=0.0, out_bias=0.5>(x, t15)", None),
+        ("y = q.MultiThreshold<out_scale=0.5>(x, x)", "scaled uint2"),
+        ("t = q.Quant(x, s, z, b) p, y = Split(t)", "int4"),
     ],
 )
 def test_operators_of_qonnx(nodes: str, name: str | None) -> None:
     weights = {
         "s": floats(1), "half": floats(0.5), "z": floats(0), "b": floats(4), "k": floats(3),
-        "two": floats(2), "t15": floats(np.arange(15)[None]), "w": floats([[1, -2], [3, -4]]),
+        "two": floats(2), "zz": floats([0, 3]), "pm": floats([1, -1]), "t15": floats(np.arange(15)[None]), "w": floats([[1, -2], [3, -4]]),
     }  # fmt: skip
     used = {each: array for each, array in weights.items() if f" {each}" in nodes}
     proto = parsed(f"(float[N,2] x) => (float[N,M] y) {{ {nodes} }}", 17, **used)
@@ -155,6 +173,16 @@ def test_operators_of_qonnx(nodes: str, name: str | None) -> None:
             " { y = com.microsoft.DequantizeLinear(x, s, z) }",
             "scaled int8",
         ),
+        (
+            "(uint8[2] x) => (float[2] y) <float s = {0.5}> { y = DequantizeLinear(x, s) }",
+            "scaled uint8",
+        ),
+        (
+            "(uint8[2] x) => (float[2] y) <float s = {2}, uint8 z = {128}>"
+            " { y = DequantizeLinear(x, s, z) }",
+            "int9",
+        ),
+        ('(float[2] x) => (string[1] y) <string[1] c = {"a"}> { y = Identity(c) }', None),
         (
             "(bool c, uint4[2] x) => (float[2] y) { y = If(c) <then_branch = g() => (float[2] a)"
             " { a = Cast<to=1>(x) }, else_branch = h() => (float[2] b) { b = Cast<to=1>(x) }> }",
@@ -225,3 +253,13 @@ def test_a_model_with_its_own_definition_proves_nothing() -> None:
         " Quant (x, s, z, b) => (y) { y = Exp(x) }"
     )
     assert found_in(text) is None
+
+
+def test_what_is_no_constant_of_numbers_has_no_type() -> None:
+    proto = parse('(float[2] x, string[1] c = {"a"}) => (float[2] y) { y = Neg(x) }', opset=17)
+    assert [type_of(proto, name) for name in ("x", "c", "y")] == [None] * 3
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [7.0])
+    places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [2])
+    sparse = model.main.constant(Tensor(onnx.helper.make_sparse_tensor(weights, places, [3])))
+    assert model.analysis(integer_types)[sparse] is None

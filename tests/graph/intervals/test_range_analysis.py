@@ -12,6 +12,7 @@ from tests.conformance.random_graphs import random_feeds, random_model
 from tiered import Interval, Model, Ranges, Value, ranges
 from tiered.graph import DataType
 from tiered.graph.intervals.interval import whole
+from tiered.graph.intervals.propagation import _beyond
 from tiered.graph.intervals.range_analysis import RangeAnalysis, measured
 from tiered.runtime import run, run_reference
 from tiered.support.errors import TieredError
@@ -280,3 +281,53 @@ def test_clip_limits_what_may_be_nan() -> None:
 def test_an_axis_of_several_numbers_says_nothing() -> None:
     text = "(float[2] x) => (float[2] y) <int64[2] a = {0, 0}> { b = Sigmoid(x) y = CumSum(b, a) }"
     assert interval(text, "y").low == 0
+
+
+COUNTED = """(float[2] x, bool c, int64 n) => (float[2] z) <int64 zero = {{0}}, int64 one = {{1}}> {{
+    y = Loop({trips}, c, zero) <body = b (int64 i, bool g, int64 s) => (bool on, int64 t) {{
+        on = Identity(g)  t = {step} }}>  z = Neg(x) }}"""
+
+
+def test_the_states_of_a_loop_have_the_bounds_that_do_not_move() -> None:
+    largest = 2**63 - 1
+    for step, trips, low, high in (
+        ("Identity(s)", "n", 0, 0),
+        ("Abs(s)", "n", 0, 0),
+        ("Min(one, s)", "n", 0, 0),
+        ("Max(one, s)", "n", 0, 1),
+        ("Add(s, one)", "n", -largest - 1, largest),  # it may wrap
+        ("Clip(i)", "one", 0, 0),
+        ("Clip(i)", "n", 0, largest - 1),
+        ("Clip(i)", "", 0, largest - 1),
+        ("Neg(i)", "", 1 - largest, 0),
+    ):
+        found = interval(COUNTED.format(step=step, trips=trips), "y")
+        assert (found.low, found.high) == (low, high), (step, trips)
+
+
+def test_a_bound_that_moves_becomes_that_of_the_dtype() -> None:
+    for old, new, dtype, expected in (
+        ((0, 5), (0, 5), DataType.INT8, (0, 5)),
+        ((0, 5), (0, 9), DataType.INT8, (0, 127)),
+        ((0, 5), (-1, 5), DataType.INT8, (-128, 5)),
+        ((0, 5), (1, 4), DataType.INT8, (0, 5)),
+        ((0, 5), (-1, 9), DataType.FLOAT, (-math.inf, math.inf)),
+    ):
+        assert _beyond(Interval(*old), Interval(*new), dtype) == Interval(*expected), (old, new)
+
+
+def test_elements_of_an_empty_tensor_are_of_the_dtype() -> None:
+    text = "(float[2,3] x) => (int64[0] y) <int64[1] a = {1}> { s = Shape(x)  y = Slice(s, a, a) }"
+    assert interval(text, "y").low in (-(2**63), 2, 0)
+
+
+def test_only_operators_of_onnx_say_that_an_index_is_inside() -> None:
+    text = "(float[9] x, int64[2] at) => (float[N] y) {{ i = {}(at)  y = {}(x, i) }}"
+    for move, gather, known in (
+        ("Identity", "Gather", (-9, 8)),
+        ("acme.Identity", "Gather", None),
+        ("Identity", "acme.Gather", None),
+        ("Neg", "Gather", None),
+    ):
+        found = interval(text.format(move, gather), "at")
+        assert (found.low, found.high) == (known or (-(2**63), 2**63 - 1)), (move, gather)

@@ -49,7 +49,7 @@ class IntegerTypes:
     def __getitem__(self, value: Value) -> IntegerType | None:
         """Return the type of the integers of a value; None where that is not proven."""
         found = self._known.get(value)
-        return _of_constant(value.tensor) if found is None and value.is_constant else found
+        return _of_constant(value.tensor) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,7 @@ class _Types:
     def _data_types(self, node: Node) -> list[IntegerType | None]:
         """Return the types of the operands that are data."""
         if node.op_type in _OF_ONE_OPERAND:
-            x = node.input(0)
-            return [None if x is None else self._of(x)]
+            return [self._of(node.given(0))]
         # Operands that are attributes in old opsets are constants here.
         values = [value for value in node.operands if value is not None]
         return [self._of(value) for value in values if not is_integer(value.dtype)]
@@ -182,11 +181,13 @@ class _Types:
         if found is None or found.may_be_inf:
             return None
         is_bipolar = node.op_type == "BipolarQuant" or (
-            node.op_type == "Quant" and bool(node.attr("signed", 1)) and self._number(node, 3) == 1
+            node.op_type == "Quant"
+            and bool(node.attr("signed", 1))
+            and self._number_of(node.given(3)) == 1
         )
-        scale = node.input(4 if len(node.inputs) == 7 else 1)
-        zero = None if node.op_type == "BipolarQuant" else node.input(2)
-        if scale is None or (zero is not None and self._is_shifting(node, zero)):
+        scale = node.given(4 if len(node.inputs) == 7 else 1)
+        zero = None if node.op_type == "BipolarQuant" else node.given(2)
+        if zero is not None and self._is_shifting(node, zero):
             return None
         if self._of(scale) is None:
             offset = 0 if zero is None else self._number_of(zero)
@@ -216,24 +217,19 @@ class _Types:
             return integers_within(found)
         if bias or not scale:
             return None
-        thresholds = node.input(1)
-        count = None if thresholds is None or not thresholds.rank else thresholds.dim(-1)
+        count = node.given(1).dim(-1)
         return IntegerType(0, count).scaled if isinstance(count, int) else None
 
     def dequantized(self, node: Node) -> IntegerType | None:
         """Return the type of the result of a DequantizeLinear."""
-        q, scale, zero = (node.input(place) for place in range(3))
-        if q is None or scale is None or not is_integer(q.dtype):
+        q, scale, zero = node.given(0), node.given(1), node.input(2)
+        if not is_integer(q.dtype):
             return None
         found = self.ranges[q]
         shift = Interval(0, 0) if zero is None else self.ranges[zero]
         low, high = int(found.low) - int(shift.high), int(found.high) - int(shift.low)
         plain = IntegerType(low, high)
         return plain if self._of(scale) is not None else plain.scaled
-
-    def _number(self, node: Node, place: int) -> float | None:
-        value = node.input(place)
-        return None if value is None else self._number_of(value)
 
     def _number_of(self, value: Value) -> float | None:
         """Return the one number that a value is."""
@@ -275,7 +271,7 @@ def _of_constant(tensor: Tensor | None) -> IntegerType | None:
         return None
     flat = tensor.numpy().reshape(-1)
     blocks = [flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK)]
-    if not is_integer(tensor.dtype) and not all(map(_is_whole, blocks)):
+    if not all(map(_is_whole, blocks)):
         return None
     found = of_tensor(tensor)
     if found.is_within(-1, 1) and found.low < 0 and not any((block == 0).any() for block in blocks):
@@ -287,6 +283,6 @@ _NUMBERS: Final = ("BFLOAT", "BOOL", "DOUBLE", "FLOAT", "INT", "UINT")
 
 
 def _is_whole(block: np.ndarray[Any, Any]) -> bool:
-    """Return whether all floats are integers."""
+    """Return whether all numbers are integers."""
     numbers = block.astype(np.float32) if block.dtype.itemsize < 4 else block
     return bool((np.isfinite(numbers) & (numbers == np.rint(numbers))).all())

@@ -170,7 +170,7 @@ class Propagation:
         found = self.known.get(value)
         if found is None:
             found = whole(value.dtype)
-            if value.is_constant and value.tensor is not None:
+            if value.tensor is not None:
                 found = self.known[value] = of_tensor(value.tensor)
         return found
 
@@ -208,10 +208,8 @@ class Propagation:
 
     def _require_indices(self, node: Node) -> None:
         """Note the range of indices: other ones are an error, so that no output is computed."""
-        data, found = node.input(0), node.input(1)
-        if data is None or found is None:
-            return
-        dim: Dim = data.dim(node.attr("axis")) if data.shape is not None else None
+        data, found = node.given(0), node.given(1)
+        dim: Dim = data.dim(node.attr("axis"))
         size = dim if isinstance(dim, int) else self.dims.most
         limit = Interval(-size, max(size - 1, 0))
         while found.owner is node.owner:
@@ -220,8 +218,7 @@ class Propagation:
             producer = found.producer
             if producer is None or producer.domain or producer.op_type not in _SAME_ELEMENTS:
                 return
-            source = producer.given(0)
-            found = source
+            found = producer.given(0)
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -278,7 +275,7 @@ class Propagation:
             states: its inputs that an iteration passes on to the next.
             starts: their intervals before the first iteration.
         """
-        outputs = body.outputs[1:] if len(body.outputs) and _is_loop(body) else body.outputs
+        outputs = body.outputs[1:] if _is_loop(body) else body.outputs
         found = [fit(start, value.dtype) for start, value in zip(starts, states, strict=True)]
         for turn in range(_ROUNDS + 3 * len(states) + 1):
             for value, interval in zip(states, found, strict=True):
