@@ -6,8 +6,10 @@ from typing import Any
 import onnx
 import pytest
 
-from tests.small import ops
+from tests.recorded import assert_values
+from tests.small import ops, parsed
 from tiered.compat import poprt
+from tiered.compat.poprt.converter import _names
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import TargetError, UsageError, VerificationError
 from tiered.testing import parse
@@ -120,3 +122,13 @@ def test_one_pass_is_no_list_of_letters() -> None:
     for given in ("eliminate_identity", poprt.get_pass("eliminate_identity")):
         assert ops(poprt.PassManager(given).run(parse(TEXT))) == eliminated
     assert ops(poprt.Converter(used_passes="eliminate_identity").convert(parse(TEXT))) == eliminated
+
+
+def test_settings_become_passes() -> None:
+    def passes(opset: int = 11, **given: Any) -> object:
+        made = poprt.Converter(**given)
+        proto = parsed("(float[n,4] x) => (float[n,4] y) { y = Neg(x) }", opset=opset).to_proto()
+        before, after = made._before(proto), made._after()
+        return [str(each.lifted()) for each in before], [str(each.lifted()) for each in after]
+
+    assert_values(__file__, {"passes": passes, "names": _names})

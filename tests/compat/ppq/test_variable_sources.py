@@ -1,18 +1,24 @@
 """Sources of variables are exchanged, taken away and given; no variable that is read loses one."""
 
+from typing import Any
+
 import pytest
 
+from tests.compat.ppq.small_graphs import SPLIT as PARTS
+from tests.recorded import assert_values
 from tests.small import made_by, model, named, ops
 from tiered import Model
 from tiered.compat.ppq.variable_sources import (
     exchange,
     give,
     is_missing,
+    join,
     operations_among,
     remove,
     source_of,
     take_away,
 )
+from tiered.graph.edits import surgery
 from tiered.support.errors import ModelError
 
 TEXT = "(float[2] x) => (float[2] y) { a = Relu(x)  b = Neg(x)  y = Add(a, b) }"
@@ -133,3 +139,21 @@ def test_what_a_removed_operation_computes_may_still_be_read() -> None:
     assert [is_missing(named(of, name).producer) for name in "ab"] == [True, True]
     assert of.main.value("c") is None
     assert of.main.value("s") is None  # only the operation read it
+
+
+def test_sources_are_recorded() -> None:
+    def edited(edit: Any, text: str = PARTS) -> object:
+        of = model(text)
+
+        def value(name: str) -> Any:
+            return surgery.new_value(of.main, name) if name == "new" else named(of, name)
+
+        edit(value, lambda name: made_by(of, name))
+        rows = []
+        for node in of.main.nodes:
+            read, made = ([v and v.name for v in vs] for vs in (node.inputs, node.outputs))
+            rows.append(f"{node.op_type} {read} {made}")
+        return rows, [v.name for v in of.main.outputs]
+
+    assert_values(__file__, {"edited": edited, "take_away": take_away, "give": give, "join": join,
+                             "exchange": exchange, "remove": remove})  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import ops, parsed
 from tiered.compat.tvm import relay
 from tiered.compat.tvm.expressions.building import Builder, ExpressionReader, model_of
@@ -174,3 +175,28 @@ def test_a_call_that_is_read_keeps_the_form_of_its_opset() -> None:
     made = Builder(graph).value(Call(call.op, call.args, call.attrs))
     assert made.producer is not None
     assert (len(made.producer.inputs), made.producer.attributes["axes"]) == (1, (1,))
+
+
+def nodes_of(model: Any) -> object:
+    """Return the nodes of a model, its constants and its outputs."""
+    main = model.main
+    found = [
+        f"{node.operator}{[v and v.name for v in node.inputs]}{dict(node.attributes)}"
+        for node in main.topological_order()
+    ]
+    values = {v.name: v.const.tolist() for v in main.initializers if v.const is not None}
+    outputs = [f"{value.name} {value.type}" for value in main.outputs]
+    return found, values, outputs, model.opset(), model.ir_version
+
+
+def test_models_of_functions_are_recorded() -> None:
+    def made(*results: Any, params: Any = None) -> object:
+        body = results[0] if len(results) == 1 else Tuple(results)
+        return nodes_of(model_of(Function((x, z) if params is None else params, body)))
+
+    x, z = relay.var("x", shape=(2, "n")), relay.var("z", shape=(2, 4), dtype="int8")
+    names = {
+        "made": made, "x": x, "z": z, "relay": relay, "Call": Call, "Op": Op, "Tuple": Tuple,
+        "TupleGetItem": TupleGetItem, "Var": Var,
+    }  # fmt: skip
+    assert_values(__file__, names)

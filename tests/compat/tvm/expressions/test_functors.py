@@ -4,9 +4,18 @@ from typing import Any
 
 import pytest
 
-from tests.small import model
+from tests.recorded import assert_values
+from tests.small import model, parsed
 from tiered.compat.tvm import relay
-from tiered.compat.tvm.expressions.functors import ExprFunctor, ExprMutator, ExprVisitor
+from tiered.compat.tvm.expressions.expr import Call, Constant, Op, Tuple, TupleGetItem, Var
+from tiered.compat.tvm.expressions.functors import (
+    ExprFunctor,
+    ExprMutator,
+    ExprVisitor,
+    all_vars,
+    free_vars,
+    post_order_visit,
+)
 from tiered.graph import Model
 from tiered.support.errors import UsageError
 
@@ -99,3 +108,73 @@ class Returns(ExprMutator):
 def test_a_function_keeps_its_interface(make: Any, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         Returns(make).visit(model(TEXT))
+
+
+class Renamed(ExprMutator):
+    """Replaces operators by name; None removes them.
+
+    Args:
+        to: the names.
+    """
+
+    def __init__(self, **to: Any) -> None:
+        self.to = to
+
+    def visit_call(self, call: Any) -> Any:
+        made = super().visit_call(call)
+        name = call.op.name.rpartition(".")[2]
+        if name not in self.to:
+            return made
+        to = self.to[name]
+        return made.args[0] if to is None else to(*made.args) if callable(to) else to
+
+
+def after(mutator: ExprMutator, text: str, inputs: str = "float[2] x, bool k") -> object:
+    """Return the nodes and the outputs of a graph after a mutator, and whether it is another."""
+    given = parsed(f"({inputs}) => (y, z) <float[2] w = {{1,2}}> {{ {text} }}")
+    made = mutator.visit(given)
+    made.model.check_view()
+    graphs = {
+        graph.name: [
+            f"{node.op_type}{[v and v.name for v in node.inputs]}"
+            for node in graph.topological_order()
+        ]
+        for graph in made.model.graphs()
+    }
+    return graphs, [value.name for value in made.outputs], made is given.main
+
+
+def order(of: Any) -> list[str]:
+    """Return the expressions of a graph in the order of their visits."""
+    found: list[str] = []
+    post_order_visit(
+        of,
+        lambda each: found.append(
+            each.op.name
+            if isinstance(each, Call)
+            else getattr(each, "name_hint", type(each).__name__)
+        ),
+    )
+    return found
+
+
+def test_visits_and_mutations_are_recorded() -> None:
+    x, z = relay.var("x", shape=(2,)), relay.var("z", shape=(2,))
+    names = {
+        "after": after,
+        "Renamed": Renamed,
+        "relay": relay,
+        "order": order,
+        "parsed": parsed,
+        "all_vars": all_vars,
+        "free_vars": free_vars,
+        "x": x,
+        "z": z,
+        "Tuple": Tuple,
+        "TupleGetItem": TupleGetItem,
+        "Call": Call,
+        "Op": Op,
+        "Constant": Constant,
+        "Var": Var,
+    }
+    assert_values(__file__, names)

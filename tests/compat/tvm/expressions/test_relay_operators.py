@@ -7,10 +7,11 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import parsed
 from tiered import Model, Node
 from tiered.compat.tvm import relay
-from tiered.compat.tvm.expressions.expr import Call, Op, Tuple
+from tiered.compat.tvm.expressions.expr import Call, Constant, Op, Tuple
 from tiered.compat.tvm.expressions.relay_operators import PREFIXES, Namespace, function_of, get
 from tiered.compat.tvm.patterns.operator_names import OPERATORS
 from tiered.graph.opset.newest_form import NoEquivalentForm
@@ -231,3 +232,36 @@ def test_without_values_of_a_graph_the_result_is_a_call() -> None:
     assert all(Op(name).operators == OPERATORS[name] for name in OPERATORS)
     model, node = built(relay.nn.relu)
     assert (node.op_type, node.owner) == ("Relu", model.main)
+
+
+def written(of: Any) -> object:
+    """Return a call as text: its operators, operands and attributes."""
+    if isinstance(of, Call):
+        return [*of.op.operators, [written(each) for each in of.args], dict(of.attrs)]
+    if isinstance(of, Constant):
+        return of.data.numpy().tolist()
+    return of if of is None else getattr(of, "name_hint", str(type(of).__name__))
+
+
+def test_calls_are_recorded() -> None:
+    class Shown:
+        """The functions of relay; a call is returned as text."""
+
+        def __getattr__(self, name: str) -> Any:
+            made = function_of(name.replace("__", "."))
+            return lambda *args, **attrs: written(made(*args, **attrs))
+
+    names = {
+        "r": Shown(),
+        "x": relay.var("x", shape=(2, 3, 4, 4)),
+        "w": relay.var("w", shape=(3, 3, 2, 2)),
+        "v": relay.var("v", shape=(3,)),
+        "u": relay.var("u"),
+        "relay": relay,
+        "Tuple": Tuple,
+        "Namespace": Namespace,
+        "function_of": function_of,
+        "written": written,
+        "np": np,
+    }
+    assert_values(__file__, names)

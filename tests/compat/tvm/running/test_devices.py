@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import parsed
 from tiered import Model
 from tiered.compat import tvm
@@ -126,3 +127,16 @@ def test_devices_are_annotated_and_propagate() -> None:
         tvm.device("tpu")
     with pytest.raises(UsageError, match="no node computes"):
         tvm.relay.annotation.on_device(Model.from_proto(parse(text)).main.inputs[0], "cpu")
+
+
+def test_devices_are_recorded() -> None:
+    def marked(device: Any, *, at: str = "y", ir: int = 10) -> object:
+        of = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }")
+        of.set_ir_version(ir)
+        value, node = of.main.value(at), of.main.nodes[0]
+        assert value is not None
+        given = node if at == "y" else value
+        return on_device(given, device) is given, of.main.nodes[0].metadata
+
+    names = {**vars(devices), "d": devices, "marked": marked, "Device": Device}
+    assert_values(__file__, names)

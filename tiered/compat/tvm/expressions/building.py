@@ -120,7 +120,8 @@ class Builder:
             return (expr,)
         if expr in self._made:
             return self._made[expr]
-        return expr.values if expr.values and _is_seen(self.graph, expr.values) else None
+        values = expr.values if isinstance(expr, Expr) else ()
+        return values if values and _is_seen(self.graph, values) else None
 
     def _make(self, expr: Expr) -> tuple[Value | None, ...]:
         match expr:

@@ -87,6 +87,9 @@ class Expr:
         value = self.values[0] if self.values else None
         return None if value is None else TensorType.of(value)
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
     def __add__(self, other: Any) -> Call:
         return Call(Op("add"), (self, other))
 
