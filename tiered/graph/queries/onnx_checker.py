@@ -74,7 +74,7 @@ def current_complaint(model: ModelState, *, early: bool = False) -> str | None:
     if not hidden:
         return complaint
     hide_outputs(proto, hidden)
-    return complaint if _type_complaint(proto) is not None else None
+    return _type_complaint(proto)
 
 
 def without_false_errors(model: ModelState) -> onnx.ModelProto | None:
@@ -191,7 +191,7 @@ def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto, *, earl
     inputs: dict[str, onnx.ValueInfoProto] = {}
     for node in model.main.nodes:
         is_call = (node.domain, node.op_type) in functions
-        is_defined = not node.domain or bool(operators_of(node.domain))
+        is_defined = bool(operators_of(node.domain))
         if early and node.is_early:
             is_defined = False
         if is_defined or node.bodies or is_call:
