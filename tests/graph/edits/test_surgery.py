@@ -10,6 +10,7 @@ from tests.small import model as small
 from tiered import optimize
 from tiered.compat.ppq import BaseGraph, Variable
 from tiered.graph import Graph, Model, TensorType
+from tiered.graph.edits.surgery import mark_parameter, retype
 from tiered.support.errors import ModelError
 
 CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}>
@@ -332,3 +333,146 @@ def test_ppq_shape_of_an_input_is_written_to_the_file() -> None:
         named(made.main, "w").shape = (7,)
     with pytest.raises(ModelError, match="is computed as"):
         named(made.main, "y").shape = (1, 4)
+
+
+# --- each edit by itself --------------------------------------------------------------------------
+
+
+def test_new_values_have_names_and_types(graph: Graph) -> None:
+    typed = graph.new_value("v", TensorType(1, (2,)))
+    assert (graph.new_value().name, typed.name, str(typed.type)) == ("value", "v", "float[2]")
+    assert graph.new_value("a").name == "a_1"
+    made = graph.create_value(contents=np.zeros(1, np.float32))
+    assert (made.name, made.is_initializer) == ("const", True)
+    assert graph.create_value("c", np.zeros(1, np.float32)).name == "c_1"
+    assert graph.create_value().graph is None
+    node = graph.add_node("Neg", (graph.inputs[0],), 0)
+    user = graph.add_node("Abs", (), 1)
+    linked = graph.create_value("linked", producer=node, users=[user])
+    assert (linked.producer, user.inputs) == (node, (linked,))
+
+
+def test_types_are_set_where_they_are_declared() -> None:
+    graph = small(DYNAMIC).main
+    x, a, y = (graph.values[name] for name in "xay")
+    detached = graph.new_value("d")
+    with pytest.raises(ModelError, match="needs a dtype before it has a shape"):
+        retype(detached, shape=(2,))
+    with pytest.raises(ModelError, match="cannot have the dtype 99: onnx has no such DataType"):
+        retype(a, dtype=99)
+    retype(detached, dtype=7)
+    assert str(detached.type) == "int64"
+    retype(detached, shape=(2,))
+    assert str(detached.type) == "int64[2]"
+    retype(x, shape=(4, 3))
+    assert graph.input_infos[0].type.tensor_type.shape.dim[0].dim_value == 4
+    retype(a, shape=None)
+    assert str(a.type) == "float"
+    retype(y, shape=(4, 3))
+    assert graph.output_infos[0].type.tensor_type.shape.dim[0].dim_value == 4
+
+
+def test_what_is_inserted_is_bare_and_in_the_graph(graph: Graph) -> None:
+    body = fresh().main.nodes_of("If")[0].bodies[0]
+    for new in (
+        body.add_node("Neg", (), 0), graph.add_node("Neg", (graph.inputs[0],), 0),
+        graph.add_node("Neg", (), 1),
+    ):  # fmt: skip
+        for insert in (graph.insert_before, graph.insert_after):
+            with pytest.raises(ModelError, match=r"must be in .*, without inputs and outputs"):
+                insert(new, graph.nodes[1])
+    three = graph.add_node("Three", (), ["", "p"], domain="com.microsoft")
+    with pytest.raises(ModelError, match="output 0 of node 'Three' is absent: nothing is after it"):
+        graph.insert_after(graph.add_node("Neg", (), 0), three)
+
+
+def test_copies_have_names_of_their_own(graph: Graph) -> None:
+    node = graph.nodes[0]
+    assert graph.clone(node).name == "node_a_1"
+    graph.rename_node(node, "")
+    assert graph.clone(node).name == "Relu"
+
+
+def test_values_are_connected_on_either_side(graph: Graph) -> None:
+    a, add = graph.nodes[0], graph.nodes[1]
+    value = graph.connect(None, None)
+    assert value.graph is None
+    assert graph.connect(a, add, graph.values["a"]) is graph.values["a"]
+    assert [each and each.name for each in add.inputs] == ["a", "w", "a"]
+    with pytest.raises(ModelError, match="expected one of its nodes"):
+        graph.connect(fresh().main.nodes[0], None)
+
+
+def test_contents_are_assigned_to_initializers_alone(graph: Graph) -> None:
+    w = graph.values["w"]
+    graph.assign(w, np.ones(3, np.float32))
+    assert w.const is not None
+    assert w.const.tolist() == [1, 1, 1]
+    with pytest.raises(ModelError, match=r"'w' is float\[3\], it cannot become int64\[2\] without"):
+        graph.assign(w, np.ones(2, np.int64))
+    graph.assign(w, np.ones(3, np.float16), retype=True)
+    assert w.dtype == 10
+    for name in "xa":
+        with pytest.raises(ModelError, match="is no initializer, it cannot be assigned to"):
+            graph.assign(graph.values[name], np.ones(1))
+
+
+def test_a_parameter_is_an_initializer_that_is_no_input(graph: Graph) -> None:
+    w, a = graph.values["w"], graph.values["a"]
+    for is_parameter, inputs in (
+        (True, ["x"]), (False, ["x", "w"]), (False, ["x", "w"]), (True, ["x"]), (True, ["x"]),
+    ):  # fmt: skip
+        mark_parameter(w, is_parameter)
+        assert [value.name for value in graph.inputs] == inputs
+    mark_parameter(a, False)
+    assert [value.name for value in graph.inputs] == ["x"]
+    with pytest.raises(ModelError, match="has no contents, it cannot be a parameter"):
+        mark_parameter(a, True)
+
+
+def test_what_only_a_removed_node_read_goes_with_it() -> None:
+    of = small(
+        """g (float[2] x, float[2] d) => (float[2] y) <float[2] d = {1,2}, float[2] w = {1,2},
+        float[2] k = {1,2}> { a = Clip(w, , k)  b = Add(k, d)  c = Neg(a)  y = Abs(x) }"""
+    )
+    graph = of.main
+    for name, left in (("c", "dwk"), ("a", "dk"), ("b", "d"), ("y", "d")):
+        if name == "y":
+            graph.remove_output(graph.values["y"])
+        graph.delete(graph.values[name].producer)  # type: ignore[arg-type]  # a node makes it
+        assert "".join(value.name for value in graph.initializers) == left
+    assert [value.name for value in graph.inputs] == ["x", "d"]
+
+
+def test_nodes_of_one_input_and_output_are_bypassed() -> None:
+    of = small(
+        """g (float[4] x) => (float[4] y) <float m = {1}> { a = Clip(x, , m)  b, c = Split<num_outputs=2>(a)
+        d, = Dropout(a)  y = Neg(d) }"""
+    )
+    graph = of.main
+    with pytest.raises(
+        ModelError, match="node 'node_b' has 1 inputs and 2 outputs; only a node with"
+    ):
+        graph.bypass(graph.values["b"].producer)  # type: ignore[arg-type]  # a node makes it
+    graph.bypass(graph.values["d"].producer)  # type: ignore[arg-type]  # a node makes it
+    graph.bypass(graph.values["a"].producer)  # type: ignore[arg-type]  # a node makes it
+    assert lines(graph) == ["b, c = Split(x)", "y = Neg(x)"]
+    assert graph.initializers == ()
+    of.check_view()
+
+
+def test_values_are_removed_from_where_they_are(graph: Graph) -> None:
+    clip, w = graph.nodes_of("Clip")[0], graph.values["w"]
+    graph.mark_input(graph.constant(np.array(1, np.float32), "limit"))
+    limit = graph.values["limit"]
+    graph.set_input(clip, 1, limit)
+    graph.delete_value(limit)
+    assert (clip.inputs[1], limit.graph) == (None, None)
+    assert [value.name for value in graph.inputs] == ["x"]
+    late = graph.add_input("late", TensorType(1, ()))
+    graph.join(w, late)
+    graph.join(w, late)
+    assert late.graph is None
+    dead = graph.add_node("Split", (graph.values["a"],), 2)
+    graph.delete_value(dead.outputs[0])  # type: ignore[arg-type]  # it is there
+    assert [value and value.index for value in dead.outputs] == [None, 1]
