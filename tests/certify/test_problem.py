@@ -259,3 +259,35 @@ def test_other_sizes_count_where_borders_have_values_of_their_own() -> None:
     assert not known.is_fitted_to_values
     known.fitted[0] = sizes()
     assert known.is_fitted_to_values
+
+
+def test_names_of_integers_are_those_of_their_borders() -> None:
+    tried = sizes(**{"s": 3, "s(0)": 4, "t(0)": 5, "s(-1 0)": 1})
+    for are_targets, names in ((False, ["s(0)"]), (True, ["s(-1 0)"])):
+        given = assumed({"s": Border(INT64, (1,))}, are_targets=are_targets)
+        assert given.names(tried) == names
+
+
+def test_a_captured_value_counts_by_what_computes_it() -> None:
+    head = "(bool c, float[N] x) => (float[N] y)"
+    text = """{0} = Neg(x)  {1} = Exp(x)  y = If(c)<
+        then_branch = t () => (float[N] p) {{ p = Abs(a) }},
+        else_branch = e () => (float[N] q) {{ q = Add(a, b) }}>"""
+    one, other = (problem(text.format(*names), "y = Identity(x)", head) for names in ("ab", "ba"))
+    assert one.key(()) != other.key(())
+
+
+class OfSizes(Given):
+    def at(self, sizes: TrialSizes) -> Mapping[str, Any]:
+        return {"x": np.array([sizes.rank, sizes.for_ranks])}
+
+
+def test_known_values_count_at_all_sizes_that_are_tried() -> None:
+    plain = problem("y = Neg(x)", "y = Abs(x)", "(float[N] x) => (float[N] y)")
+    for dims, count in (((N,), 1), (None, 2)):
+        borders = {"x": Border(FLOAT, dims, "x")}
+        given = [
+            replace(plain, borders=borders, given=OfSizes(), sizes=[TrialSizes((2,), 1), mixed])
+            for mixed in (TrialSizes((2,), 2, for_ranks=True), TrialSizes((2,), 3, for_ranks=True))
+        ]
+        assert len({each.key(()) for each in given}) == count

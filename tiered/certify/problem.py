@@ -146,10 +146,9 @@ class Assumed(Given):
 
     def names(self, sizes: TrialSizes) -> list[str]:
         """Return the names of the numbers, as of dims."""
-        mark = "(-1 " if self._are_targets else "("
         return [
             name for name in sizes
-            if mark in name and name.split("(", 1)[0] in self._borders
+            if "(" in name and name.split("(", 1)[0] in self._borders
             and ("(-1 " in name) == self._are_targets
         ]  # fmt: skip
 

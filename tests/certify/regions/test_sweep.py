@@ -127,6 +127,28 @@ def test_what_differs_for_empty_tensors_alone_is_named() -> None:
     assert found.empty == ["y"]
 
 
+def test_constants_functions_and_domains_of_one_model_are_told_apart() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21{}]> g (float[2] x) => (float[2] y)
+        <float[2] k = {}> {{ {} }} {}"""
+    function = '<domain: "own", opset_import: ["": 21]> F (p) => (q) {{ q = {}(p) }}'
+    add, own = "y = Add(x, k)", ', "own": 1'
+    call, neg, exp = "y = own.F(x)", function.format("Neg"), function.format("Exp")
+    plain = ("", "{1,2}", add, "")
+    for one, other, is_right in (
+        (plain, plain, True),
+        (plain, ("", "{1,3}", add, ""), False),
+        (plain, (own, "{1,2}", add, ""), True),
+        ((own, "{1,2}", add, ""), plain, True),
+        ((own, "{1,2}", call, neg), (own, "{1,2}", call, neg), True),
+        ((own, "{1,2}", call, neg), (own, "{1,2}", call, exp), False),
+        ((own, "{1,2}", call, neg), ("", "{1,2}", "y = Neg(x)", ""), True),
+    ):
+        models = [
+            Model.from_proto(onnx.parser.parse_model(text.format(*each))) for each in (one, other)
+        ]
+        assert bool(Sweep(*models).run().left) != is_right, (one, other)
+
+
 def test_another_interface_is_not_compared() -> None:
     with pytest.raises(Unproved, match="inputs or outputs"):
         swept(BEFORE, "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }")

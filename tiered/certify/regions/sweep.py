@@ -157,13 +157,12 @@ class Sweep:
         captured = [name for name in part.reads[at] if name not in node.input]
         held = (content_of(node), *reads, *((name, classes.get(name, -1)) for name in captured))
         opset = self._opsets[index].get(node.domain, 1)
-        is_body = bool(captured) or any(each.HasField("g") for each in node.attribute)
         if any(call in part.callees for call in calls(node)):
             held = (
                 *held,
                 tuple(f.SerializeToString(deterministic=True) for f in part.callees.values()),
             )
-        elif not is_body and not is_known_function(node.op_type, node.domain, opset):
+        elif not is_known_function(node.op_type, node.domain, opset):
             held = (*held, tuple(node.output))
         is_same = node.op_type == "Identity" and not node.domain and node.input[0] in classes
         for place, name in enumerate(node.output):
