@@ -312,3 +312,127 @@ def test_unknowns_are_those_of_their_key() -> None:
     assert given.free(kind, ("a",)) is given.free(kind, ("a",))
     assert given.free(kind, ("a",)) is not given.free(kind, ("b",))
     assert given.free(tensor_type(INT64, (2, 3)), ("a",)) is not given.free(kind, ("a",))
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_bodies_and_calls_are_nested_up_to_a_depth() -> None:
+    for depth, calls, is_deep in ((64, 0, False), (0, 64, False), (32, 32, False), (33, 32, True)):
+        if is_deep:
+            with pytest.raises(Unproved, match="nested too deep"):
+                NameScope(setting(), None, depth, calls)
+            continue
+        scope = NameScope(setting(), None, depth, calls)
+        assert (scope.depth, scope.calls) == (depth, calls)
+        with pytest.raises(Unproved, match="nested too deep" if depth + calls == 64 else ""):
+            scope.body(body("b () => (float[2] q) { q = Neg(p) }"), [])
+    assert NameScope(setting()).depth == NameScope(setting()).calls == 0
+
+
+def test_what_a_rule_knows_of_a_tensor_keeps_it_apart() -> None:
+    given = setting()
+    one, two = known([1, 2]), known([1, 2])
+    two.form = "a form"
+    assert given.shared(one) is one
+    assert given.shared(two) is two
+    exact = known([1, 2])
+    exact.exact = FLOAT
+    assert given.shared(exact) is exact
+    border = known(np.zeros(1024, np.int64))
+    assert given.shared(border) is border
+    assert given.shared(known(np.zeros(1024, np.int64))) is border
+
+
+def test_an_operator_of_another_domain_with_the_name_of_a_body_has_none() -> None:
+    for op in ("If", "Loop"):
+        with pytest.raises(Unproved, match=f"no rule for own::{op}, and no shape of its results"):
+            ran(f"y = own.{op}(x)")
+        with pytest.raises(Unproved, match=f"no rule for own::{op}, and no shape"):
+            opaque(call(f"own::{op}", X))
+
+
+def test_operands_of_a_function_may_be_absent() -> None:
+    function = """<domain: "own", opset_import: ["": 21]>
+        F (p, lost, q) => (r) { s = Clip(p, lost, q)  r = Neg(s) }"""
+    for arguments, plain in (("x", "Clip(x)"), ("x, , k", "Clip(x, , k)")):
+        text = "k = Constant<value_float = 1.0>()  {}"
+        made = ran(text.format(f"y = own.F({arguments})"), functions=function)
+        other = ran(text.format(f"s = {plain}  y = Neg(s)"))
+        assert are_same(found(made), found(other)), arguments
+
+
+def test_an_opset_of_a_function_counts_in_it() -> None:
+    function = """<domain: "own", opset_import: ["": 12]>
+        F (p) => (r) { r = Softmax(p) }"""
+    head = "float[2,3,4] x"
+    made = ran("y = own.F(x)", functions=function, head=head)
+    old = ran("y = Softmax(x)", given=setting(opset=12), head=head)
+    assert are_same(found(made), found(old))
+    assert not are_same(found(made), found(ran("y = Softmax(x)", head=head)))
+
+
+def test_a_parameter_without_a_value_is_the_default_of_the_operator() -> None:
+    made = ran("y = own.F(x, z)", functions=FUNCTION)
+    assert are_same(found(made), found(ran("s = Elu(x)  y = Add(s, z)")))
+    keeping = FUNCTION.replace("@alpha>", "@alpha, beta = 1>").replace("Elu", "Selu")
+    keeping = keeping.replace("beta = 1", "gamma = 3.0")
+    one = ran("y = own.F<alpha = 2.0>(x, z)", functions=keeping)
+    other = ran("s = Selu<alpha = 2.0, gamma = 3.0>(x)  y = Add(s, z)")
+    assert are_same(found(one), found(other))
+
+
+def test_axes_are_counted_for_operators_that_have_them() -> None:
+    x = free("x", 2, 3)
+    rows: list[tuple[str, tuple[dict[str, Any], ...], bool]] = [
+        ("Hardmax", ({"axis": 1}, {"axis": -1}), True),
+        ("Hardmax", ({"axis": 0}, {"axis": -2}), True),
+        ("Hardmax", ({}, {"axis": -1}), False),  # another text, though the same
+        ("LpNormalization", ({"axis": -1, "p": 1}, {"axis": 1, "p": 1}), True),
+    ]
+    for op, attributes, is_same in rows:
+        keys = [one(opaque(call(op, x, **each))).key for each in attributes]
+        assert (keys[0] == keys[1]) == is_same, (op, attributes)
+
+
+def test_outputs_that_are_there_count_for_batch_normalization_alone() -> None:
+    x, three = free("x", 1, 3, 2, 2), [free(name, 3) for name in "sbmv"]
+    keys = []
+    for names in (("y",), ("y", "", "", "", "")):
+        norm = call("BatchNormalization", x, *three, outputs=names, opset=9)
+        made = opaque(norm)[0]
+        assert made is not None
+        keys.append(made.key)
+    assert keys[0] != keys[1]
+    image = free("image", 1, 1, 4)
+    pools = [
+        opaque(call("MaxPool", image, outputs=names, kernel_shape=[2]))
+        for names in (("y", "i"), ("y", ""))
+    ]
+    first, second = (each[0] for each in pools)
+    assert first is not None
+    assert second is not None
+    assert first.key == second.key
+    assert pools[1][1] is None
+    both = [each.key for each in pools[0] if each is not None]
+    assert len({*both}) == 2
+
+
+def test_numbers_of_small_operands_decide_shapes() -> None:
+    for size, is_known in ((1024, True), (1025, False)):
+        shape = known(np.ones(size, np.int64))
+        made = call("Expand", free("x", 1), shape)
+        if is_known:
+            (kind,) = types_of_results(made, ("key",))
+            assert kind is not None
+            assert kind.shape is not None
+            assert len(kind.shape) == size
+        else:
+            with pytest.raises(Unproved):
+                types_of_results(made, ("key",))
+
+
+def test_a_draw_of_known_operands_is_not_known() -> None:
+    x = known([1, 2], np.float32)
+    first = one(opaque(call("RandomUniformLike", x)))
+    assert first.known is None

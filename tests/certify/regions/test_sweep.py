@@ -1,6 +1,7 @@
 """Two models without a trace."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import onnx
 import pytest
@@ -9,7 +10,7 @@ from tiered import Model
 from tiered.certify.checker import Checker, Proof
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
-from tiered.certify.regions.sweep import DEPTHS, MOST_FAILED, Sweep, Swept
+from tiered.certify.regions.sweep import DEPTHS, MOST_FAILED, Sweep, SweepStep, Swept
 from tiered.testing import parse
 
 BEFORE = """(float[N,4] x) => (float[N,4] y, float[N,4] z) <float one = {1}, float two = {2},
@@ -202,3 +203,104 @@ def test_nodes_are_the_same_by_what_they_compute_and_read(
     texts = [f"{head} (float[2] x, bool c) => (float[2] y) {{ {nodes} }}" for nodes in (one, other)]
     models = [Model.from_proto(onnx.parser.parse_model(text)) for text in texts]
     assert bool(Sweep(*models).run().left) != is_right
+
+
+# --- the order of what is tried -------------------------------------------------------------------
+
+
+def sweep_of(before: str, after: str, head: str = "(float[2] x) => (float[2] y)") -> Sweep:
+    return Sweep(*(Model.from_proto(parse(f"{head} {{ {text} }}")) for text in (before, after)))
+
+
+CHAIN = "a = Neg(x)  b = Exp(a)  c = Abs(b)  d = Sin(c)  y = Cos(d)"
+UNPROVED = SweepStep("a", Proof("", reason="why"), None, is_output=False)
+
+
+def test_a_value_is_tried_alone_then_as_a_later_one_then_with_more_nodes() -> None:
+    for proved, is_later, is_found, depths in (
+        ([0], False, True, [(0,)]),
+        ([], True, True, [(0,)]),
+        ([1], False, True, [(0,), (2,)]),
+        ([], False, False, [(0,), (2,)]),
+    ):
+        sweep, tried = sweep_of(CHAIN, CHAIN), list[Any]()
+
+        def prove(_: str, __: str, depths: Any, to: Any = tried, at: Any = proved) -> Any:
+            to.append(depths)
+            return None if len(to) - 1 in at else UNPROVED
+
+        made = cast("Any", sweep)
+        made._prove, made._prove_later = prove, lambda _, it=is_later: it
+        assert (sweep._is_found("a"), tried) == (is_found, depths)
+
+
+def test_a_later_value_is_one_that_only_the_first_model_has() -> None:
+    both, two = "(float[2] x) => (float[2] y, float[2] a)", f"{CHAIN}  z = Exp(a)"
+    for first, second, head, proved, tried in (
+        (CHAIN, "a = Neg(x)  y = Cos(a)", "", "", "bc"),
+        (CHAIN, "a = Neg(x)  y = Cos(a)", "", "b", "b"),
+        (CHAIN, "a = Neg(x)  y = Cos(a)", "", "c", "bc"),
+        (CHAIN, "a = Neg(x)  b = Exp(a)  y = Cos(b)", "", "b", ""),
+        (CHAIN, "a = Neg(x)  c = Abs(a)  y = Cos(c)", "", "c", "b"),
+        (CHAIN, "a = Neg(x)  y = Cos(a)", both, "b", ""),
+        (two, "a = Neg(x)  y = Cos(a)", "", "b", ""),
+        ("a = Neg(x)  b, c = TopK(a, k)  y = Exp(b)", "a = Neg(x)  y = Cos(a)", "", "c", "b"),
+    ):
+        sweep = sweep_of(first, second, head or "(float[2] x, int64[1] k) => (float[2] y)")
+        asked = list[str]()
+
+        def prove(original: str, name: str, depths: Any, to: Any = asked, it: str = proved) -> Any:
+            to.append(original)
+            assert (name, depths) == ("a", DEPTHS[:1])
+            return None if original == it else UNPROVED
+
+        cast("Any", sweep)._prove = prove
+        assert sweep._prove_later("a") == (proved != "" and proved in tried), (first, second)
+        assert "".join(asked) == tried
+
+
+def test_the_first_reason_of_a_value_is_kept() -> None:
+    proofs = [Proof("", reason=str(at)) for at in range(4)]
+    for outcomes, reason, count in (
+        ([0, 1, 2, 3], "0", 4),
+        ([0, "large"], "0", 2),
+        (["large"], "large", 1),
+        ([0, 1, "yes"], None, 3),
+    ):
+        sweep, tried = sweep_of(CHAIN, CHAIN), list[Any]()
+        sweep._start()
+        sweep._classes[0]["a"] = 7
+
+        def problem_of(*them: Any, is_aligned: bool, to: Any = tried, of: Any = outcomes) -> Any:
+            to.append((them[2], is_aligned))
+            if of[len(to) - 1] == "large":
+                raise Unproved("large")
+            return of[len(to) - 1]
+
+        made = cast("Any", sweep)
+        made._problem, made._check_size = problem_of, lambda _: None
+        made._checker = SimpleNamespace(
+            prove=lambda problem: Proof("bits") if problem == "yes" else proofs[problem]
+        )
+        step = sweep._prove("a", "b", (0, 2))
+        assert (step and step.proof.reason) == reason
+        assert tried == [(0, False), (0, True), (2, False), (2, True)][:count]
+        assert len(sweep._found.steps) == (reason is None)
+        if reason is None:
+            assert (sweep._classes[1]["b"], sweep._seen[1]) == (7, {7})
+
+
+def test_outputs_are_tried_whatever_their_size_and_others_up_to_a_limit() -> None:
+    for failed, is_large in ((MOST_FAILED, False), (MOST_FAILED + 1, True)):
+        sweep = sweep_of(CHAIN, CHAIN)
+        sweep._failed = {f"v{at}" for at in range(failed)}
+        nodes = [onnx.helper.make_node("Neg", ["x"], [name]) for name in (*sweep._failed, "other")]
+        problem = cast("Any", SimpleNamespace(sides=(None, SimpleNamespace(nodes=nodes))))
+        made, because = cast("Any", sweep), "more than 16 values before it are not proved"
+        made._problem = lambda *_, of=problem, **__: of
+        made._checker = SimpleNamespace(prove=lambda _: Proof("", reason="tried"))
+        for is_output in (False, True):
+            step = sweep._prove("a", "a", (0,), is_output=is_output)
+            assert step is not None
+            assert step.proof.reason == (because if is_large and not is_output else "tried")
+            assert step.is_output == is_output
