@@ -19,7 +19,8 @@ from tiered import (
     optimize_model,
 )
 from tiered.graph.core.interface_map import BatchMap, PackMap, converted
-from tiered.runtime.inputs.samples import Wanted
+from tiered.runtime.inputs.make import Inputs
+from tiered.runtime.inputs.samples import Sample, Wanted
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 from tiered.verify.baseline import Baseline
@@ -237,7 +238,8 @@ def test_a_batch_whose_inputs_do_not_follow_is_not_compared() -> None:
         made._old_feeds_of_batch({"z": z})
     with pytest.raises(RuntimeFailure, match=r"^input 'z' does not follow$"):
         made._new_feeds({"x": z, "v": z})
-    renamed = refitting(after, InterfaceMap({"z": ("x", None)}, batch=batch))
+    names = {"z": ("x", None), "other": ("y", None)}
+    renamed = refitting(after, InterfaceMap(names, batch=batch))
     assert list(renamed._old_feeds_of_batch({"z": z})) == ["x", "v"]
     assert renamed._new_feeds({"x": z, "v": z}).keys() == {"z", "v"}
     moved = InterfaceMap({"z": ("x", np.negative)}, {"x": ("z", np.negative)}, batch=batch)
@@ -260,3 +262,56 @@ def test_the_reference_runs_sequences_of_one_row_too() -> None:
     made = refitting("(float[2,3] x) => (float[2,3] y) { y = Neg(x) }", relation, before)
     made._fed = [{"x": np.array([[1, 2]], np.float32)}]
     assert made.expected_by_reference(0)["y"].tolist() == [[-1, -2, -2], [-1, -2, -1]]
+
+
+def test_all_defaults_of_packed_rows_are_those_of_the_model() -> None:
+    before = "(float[2] x, float[2] v) => (float[2] y) <float[2] v = {1, 2}> { y = Mul(x, v) }"
+    for relation, fed in (
+        (InterfaceMap(packed=PackMap(("x",), frozenset())), ["x"]),
+        (InterfaceMap(), ["x", "v"]),
+    ):
+        made = refitting(before, relation, before)
+        assert [list(feeds) for feeds in made._fed] == [fed]
+        assert [list(feeds) for feeds in made._given] == [fed]
+
+
+def test_a_batch_of_given_samples_alone_has_twice_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object) -> Any:
+        raise RuntimeFailure("no inputs were found")
+
+    monkeypatch.setattr("tiered.verify.refitted.samples_for", refuses)
+    before = "(float[2] x) => (float[2] y) { y = Neg(x) }"
+    batch = BatchMap(2, {"x": 0}, {"y": (0, 1, 1)})
+    made = refitting(before.replace("[2]", "[4]"), InterfaceMap(batch=batch), before)
+    samples, expected = made.samples(Wanted())
+    assert [sample.label for sample in samples] == ["given samples, each by itself"]
+    assert [sample.inputs.feeds["x"].tolist() for sample in samples] == [[1, 2, 1, 2]]
+    assert [outputs["y"].tolist() for outputs in expected] == [[-1, -2, -1, -2]]
+    made._given.clear()
+    with pytest.raises(RuntimeFailure, match="no inputs were found"):
+        made.samples(Wanted())
+
+
+def test_rows_of_given_samples_are_given() -> None:
+    before = "(float[?,?] x) => (float[?,?] y) { y = Neg(x) }"
+    relation = InterfaceMap(packed=PackMap(("x",), frozenset()))
+    made = refitting("(float[2,3] x) => (float[2,3] y) { y = Neg(x) }", relation, before)
+    made._before.samples = made._before.samples[:1]
+    made._fed = [{"x": np.array([[1, 2]], np.float32)}]
+    for rules, expected in (({"x": "given"}, True), ({"x": "drawn"}, False)):
+        made._before.samples[0] = Sample("s", Inputs({}, rules))
+        samples, _ = made.samples(Wanted())
+        assert [sample.is_given for sample in samples] == [expected]
+
+
+def test_what_onnxruntime_refused_the_reference_runs() -> None:
+    here, worker = in_process()
+    made = refitting(OLD, InterfaceMap())
+    made._worker = worker
+    for refused, reference, runtime in (
+        ("", False, "onnxruntime"), ("", True, "reference"), ("no kernel", False, "reference"),
+    ):  # fmt: skip
+        made._before.refused = refused
+        (values,) = made._run(["y", "x"], made._fed, reference=reference)
+        assert values["y"].tolist() == [-3, -8]
+        assert here.how[-1]["runtime"] == runtime

@@ -74,12 +74,10 @@ class Refitting:
         self._part = GraphPart.of(before.runnable.proto)
         inputs = session.inputs
         takes = feeds_for(after, {info.name: info for info in after.graph.input})
-        # The defaults of the model after that are inputs of the model before.
-        self._defaults = tuple(
-            name for name in takes if name not in inputs and self._source(name) in self._part.inputs
-        )
+        # The inputs of the model after, defaults too, that are inputs of the model before.
+        self._same = tuple(name for name in takes if self._source(name) in self._part.inputs)
         # A default that the model after does not take is the same in both models: it is not fed.
-        kept = {*map(self._source, (*inputs, *self._defaults)), *relation.feeds}
+        kept = {*map(self._source, (*inputs, *self._same)), *relation.feeds}
         self._old_defaults = self._part.inputs.keys() & self._part.weights.keys()
         gone = self._old_defaults if relation.packed else self._old_defaults - kept
         self._fed = [
@@ -214,7 +212,7 @@ class Refitting:
 
     def _taken(self, values: Mapping[str, Any]) -> Outputs:
         """Return the inputs of the model after, and those defaults that are replaced."""
-        fed = [name for name in self._defaults if self._source(name) in values]
+        fed = [name for name in self._same if self._source(name) in values]
         return {name: self._converted(name, values) for name in (*self._session.inputs, *fed)}
 
     def _goes_on(self) -> bool:
@@ -265,7 +263,7 @@ class Refitting:
                 self._after,
                 {
                     name: self._converted(name, fed)
-                    for name in (*new, *self._defaults)
+                    for name in (*new, *self._same)
                     if self._source(name) in fed
                 },
             )
