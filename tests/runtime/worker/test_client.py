@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -354,3 +355,39 @@ def test_a_session_names_its_model_and_its_folder(tmp_path: Path) -> None:
     assert (first["doing"], second["doing"]) == ("opening mine", "opening model 'g' (outputs y, z)")
     assert [each["folder"] for each in worker.asked] == [str(tmp_path), ""]
     assert [each["id"] for each in worker.asked] == [1, 2]
+
+
+def test_a_worker_greets_its_process_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    class Process:
+        is_ready, is_alive, is_deaf = False, True, False
+
+        def __init__(self, server: str) -> None:
+            calls.append("start")
+            self.process = SimpleNamespace(pid=7)
+
+        def greet(self) -> None:
+            calls.append("greet")
+            if self.is_deaf:
+                raise HelperError("it does not answer")
+            self.is_ready = True
+
+        def end(self) -> None:
+            calls.append("end")
+
+    monkeypatch.setattr(client, "Child", Process)
+    worker = Worker()
+    assert worker.pid is None
+    worker.ready()
+    worker.ready()
+    assert worker.pid == 7
+    assert calls == ["start", "greet"]
+    Process.is_alive = False
+    assert worker.pid is None
+    Process.is_deaf = True
+    with pytest.raises(HelperError, match="it does not answer"):
+        worker.ready()
+    assert calls == ["start", "greet", "end", "start", "greet", "end"]
+    worker.close()
+    assert calls[6:] == []

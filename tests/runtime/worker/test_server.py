@@ -166,3 +166,39 @@ def test_requests_are_answered_within_their_limits_until_there_are_no_more(
     with pytest.raises(EOFError):
         receive(answers)
     assert bounds == [1 << 20, 5.0, "parent", None, None, None, "parent", None]
+
+
+def test_requests_and_answers_are_on_streams_that_no_library_writes_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[Any] = []
+
+    class Os:
+        devnull, O_RDONLY = os.devnull, os.O_RDONLY
+
+        def dup(self, number: int) -> int:
+            return number + 10
+
+        def fdopen(self, number: int, mode: str) -> str:
+            return f"{number} {mode}"
+
+        def open(self, path: str, flags: int) -> int:
+            return 99
+
+        def dup2(self, number: int, place: int) -> None:
+            calls.append((number, place))
+
+    monkeypatch.setattr(server, "os", Os())
+    monkeypatch.setattr(server, "end_before_parent", lambda: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(server, "serve", lambda *streams: calls.append(streams))
+    server.main()
+    assert calls == [(99, 0), (2, 1), ("10 rb", "11 wb")]
+
+    def ended(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(server, "serve", ended)
+    with pytest.raises(SystemExit) as caught:
+        server.main()
+    assert caught.value.code == 0

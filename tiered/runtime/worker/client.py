@@ -63,7 +63,8 @@ class Worker:
     @property
     def pid(self) -> int | None:
         """The number of the process, None while there is none."""
-        return self._child.process.pid if self._is_alive() and self._child is not None else None
+        child = self._child
+        return child.process.pid if child is not None and child.is_alive else None
 
     def start(self) -> None:
         """Start the process, so that the first request need not wait for it."""
