@@ -133,9 +133,7 @@ REMARKS = {
 
 @pytest.mark.parametrize("because", REMARKS)
 def test_random_nodes_and_nodes_with_bodies_run_once(because: str) -> None:
-    text = CHAIN.replace(
-        "h12 = MatMul(t12, w)", f"{REMARKS[because]}  h12 = MatMul(e, w)"
-    )
+    text = CHAIN.replace("h12 = MatMul(t12, w)", f"{REMARKS[because]}  h12 = MatMul(e, w)")
     with PassContext() as ctx:
         cut = made(text, stay=["t24"])
     assert because in [remark.reason for remark in ctx.remarks]
@@ -164,3 +162,20 @@ def test_loops_in_the_backward_pass_read_the_copies() -> None:
     assert "Mul" in copies(cut)
     feeds = random_feeds(cut)
     assert np.isfinite(OnnxRuntime(cut)(feeds)["grad/x"]).all()
+
+
+def test_constants_and_outputs_of_the_forward_pass_stay() -> None:
+    text = CHAIN.replace(
+        "h12 = MatMul(t12, w)",
+        "k = Constant<value_float = 2.0>()  e = Mul(t12, k)  h12 = MatMul(e, w)",
+    )
+    plain = copies(made(text, stay=["t24"]))
+    assert "Constant" not in plain
+    shown = copies(made(text.replace("(float loss)", "(float loss, float[16,4] t8)"),
+                        of=["loss"], stay=["t24"]))  # fmt: skip
+    assert plain.count("Tanh") - shown.count("Tanh") == 1
+
+
+def test_a_tensor_is_named_by_itself_or_by_its_node() -> None:
+    text = CHAIN.replace("t8 = Tanh", "[block] t8 = Tanh")
+    assert copies(made(text, stay=["t8", "t24"])) == copies(made(text, stay=["block", "t24"]))

@@ -38,6 +38,8 @@ def test_it_is_the_peak_for_all_sizes(batch: int, length: int) -> None:
         "{ p = Neg(x) }, else_branch = e () => (float[N] q) { q = Identity(x) }> }",
         "(float[N] x) => (float[1,M] y) { n = NonZero(x) y = Cast<to=1>(n) }",
         "(string[N] x) => (string[N] y) { y = Identity(x) }",
+        "(float[2,8,2] x, int64 n) => (float[2,M,2] y) { a = DFT(x, n) y = Softmax(a) }",
+        "(float[?] x) => (float[?] y) { y = Softmax(x) }",
     ],
 )
 def test_without_known_sizes_there_is_none(text: str) -> None:
@@ -47,3 +49,13 @@ def test_without_known_sizes_there_is_none(text: str) -> None:
         proto.graph.output.append(onnx.helper.make_tensor_value_info("x", 1, ["N"]))
     model = Model.from_proto(proto)
     assert peak_formula(model, memory_plan(model)) is None
+
+
+def test_static_sizes_are_a_number_of_whole_bytes() -> None:
+    for text, expected in (
+        ("(float[2,3] x) => (float[2,3] y) { y = Softmax(x) }", 48),
+        ("(float[3] x) => (int4[3] y) { y = Cast<to=22>(x) }", 14),
+        ("(float[3] x, float[5] z) => (float[3] y, float[5] u) { y = Sin(x) u = Sin(z) }", 64),
+    ):
+        model = Model.from_proto(parse(text))
+        assert peak_formula(model, memory_plan(model)) == expected, text

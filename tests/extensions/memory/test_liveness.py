@@ -146,3 +146,18 @@ def test_the_steps_are_what_lifetimes_say(text: str) -> None:
     reused = memory_plan(model)
     assert reused.peak <= plan.peak
     assert all(a.nbytes <= b.nbytes for a, b in zip(reused.steps, plan.steps, strict=True))
+
+
+def test_operators_of_other_domains_have_memory_of_their_own() -> None:
+    for operator in ("Reshape", "Relu"):
+        text = f"""(float[4] x) => (float[4] y) <float[4] y, float[4] a, float[4] b> {{
+            a = Sin(x) b = com.acme.{operator}(a) y = Softmax(b) }}"""
+        assert sizes(planned(text)) == [32, 48, 48], operator
+
+
+def test_absent_outputs_and_dims_without_a_name() -> None:
+    text = '(float[4] x, int64[1] k) => (int64[2] i) { "", i = TopK(x, k) }'
+    assert [each.name for each in planned(text).lifetimes] == ["x", "k", "i"]
+    plan = planned("(float[?,N] x) => (float[?,N] y) { y = Softmax(x) }")
+    assert plan.assumed == ("", "N")
+    assert planned("(float[] x, float s) => (float s2) { s2 = Neg(s) }").assumed == ("",)

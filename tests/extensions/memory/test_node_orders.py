@@ -113,3 +113,23 @@ def test_a_constant_follows_its_consumer() -> None:
     names = [node.output.name for node in model.main.topological_order()]
     assert names.index("one") == names.index("e") - 1
     assert names.index("zero") < names.index("c")
+
+
+def test_an_order_by_depth_puts_each_node_after_the_longest_path_to_it() -> None:
+    text = """(float[4] x) => (float[4] y) {
+        a = Sin(x)  b = Cos(a)  c = Tanh(b)  d = Exp(x)  e = Add(a, d)  y = Add(c, e) }"""
+    model = Model.from_proto(parse(text))
+    assert schedule_model(model, by_depth=True) == 1
+    assert "".join(node.output.name for node in model.main.topological_order()) == "adbecy"
+    assert schedule_model(model, by_depth=True) == 0
+
+
+def test_local_functions_keep_their_order() -> None:
+    body = "x = Identity(p)" + branches(4).partition("{ ")[2].rpartition(" }")[0].replace(
+        "zero", "axis"
+    )
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[4] p) => (float[1] q) {{ q = own.f(p) }}
+        <domain: "own", opset_import: ["" : 21]> f (p) => (y) {{
+            axis = Constant<value_ints = [0]>()  {body} }}"""
+    assert schedule_model(Model.from_proto(parse(text))) == 0

@@ -129,3 +129,15 @@ def test_a_permuted_stretch_has_the_numbers_of_the_new_places() -> None:
     assert [step.after for step in swapped.steps] == [[2], [], [1]]
     assert [each.readers for each in swapped.buffers] == [[1, 2], [1], []]
     assert swapped.start == 1
+
+
+def test_absent_outputs_and_views_of_constants() -> None:
+    whole = of('(float[4] x, int64[1] k) => (int64[2] i) { "", i = TopK(x, k) }')
+    assert [each.nbytes for each in whole.buffers] == [16]
+    for view in ("Reshape(w, s)", "Identity(w)"):
+        whole = of(f"""(float[4] x) => (float[4] y)
+            <float[4] w = {{1,2,3,4}}, int64[1] s = {{4}}> {{
+            v = {view} a = Sin(x) y = Add(a, v) }}""")
+        assert [step.targets for step in whole.steps] == [[], [], [0, 1]], view
+    whole = of("""(float[4] x) => (float[4] y) { a = Sin(x) y, m = Dropout(a) n = Not(m) }""")
+    assert [step.targets for step in whole.steps] == [[], [0], [2]]

@@ -207,3 +207,12 @@ def test_the_search_ends_when_it_has_visited_enough_nodes(monkeypatch: pytest.Mo
     assert recompute_values(model_of(TEXT)).copies == 0
     monkeypatch.setattr(module, "TRIED_A_NODE", 3)
     assert recompute_values(model_of(TEXT)).copies == 1
+
+
+def test_a_constant_is_read_and_not_copied() -> None:
+    text = between("k = Constant<value_float=2.0>()  p = Concat<axis=0>(x, x, x, x)  a = Mul(p, k)")
+    model = model_of(text)
+    assert recompute_values(model).copies == 2
+    assert [node.op_type for node in model.main.nodes if RECOMPUTED in node.metadata] == [
+        "Concat", "Mul",
+    ]  # fmt: skip

@@ -117,14 +117,14 @@ class _Checkpoints:
     def _tensors(self) -> Iterator[Value]:
         """Yield the results of the forward pass that may be computed again."""
         for node in self.order:
-            for value in node.outputs:
-                if value is not None and not value.is_graph_output and not node.is_op("Constant"):
+            for value in filter(None, node.outputs):
+                if not value.is_graph_output and not node.is_op("Constant"):
                     yield value
 
     def _outer(self, node: Node) -> Node:
         """Return the node of the main graph that a node is inside of, or that it is."""
-        while node.graph is not self.graph and node.owner.parent_node is not None:
-            node = node.owner.parent_node
+        while (outer := node.owner.parent_node) is not None:
+            node = outer
         return node
 
     def _named(self, stay: Sequence[str]) -> set[Value]:
@@ -138,9 +138,8 @@ class _Checkpoints:
             named = [
                 value
                 for node in self.order
-                for value in node.outputs
-                if value is not None
-                and (fnmatchcase(value.name, pattern) or fnmatchcase(node.label, pattern))
+                for value in filter(None, node.outputs)
+                if fnmatchcase(value.name, pattern) or fnmatchcase(node.label, pattern)
             ]
             if not named:
                 names = [value.name for value in self._tensors()]
@@ -183,7 +182,7 @@ class _Checkpoints:
 
     def _crosses(self, value: Value, cuts: Sequence[int]) -> bool:
         segment = bisect_right(cuts, self.place[maker_of(value)])
-        return segment < len(cuts) and cuts[segment] <= self.last[value]
+        return cuts[segment] <= self.last[value]
 
     # --- copies -----------------------------------------------------------------------------------
 
@@ -197,7 +196,7 @@ class _Checkpoints:
 
         def is_kept(value: Value) -> bool:
             producer = value.producer
-            if producer is None or producer not in self.place:
+            if producer not in self.place:
                 return True
             is_fixed = producer.is_op("Constant") or value.is_graph_output
             is_fixed = is_fixed or self.place[producer] > last or producer in self.must_stay

@@ -22,8 +22,7 @@ def peak_formula(model: Model, plan: MemoryPlan) -> Size | None:
         return None
     total: Size = 0
     for each in plan.alive_at(plan.peak_at):
-        value = model.main.values.get(each.name)
-        size = None if value is None else _bytes(value)
+        size = _bytes(model.main.values[each.name])
         if size is None:
             return None
         total = add(total, size)
@@ -32,7 +31,7 @@ def peak_formula(model: Model, plan: MemoryPlan) -> Size | None:
 
 def _bytes(value: Value) -> Size | None:
     """Return the bytes of a tensor; None for an unknown dim, or parts of a byte for some dims."""
-    width = None if value.dtype is None else bits_of(value.dtype)
+    width = bits_of(value.dtype or 0)
     if not width or value.shape is None:
         return None
     bits: Size = width

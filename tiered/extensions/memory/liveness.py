@@ -138,7 +138,7 @@ def view_source(node: Node) -> Value | None:
 
 def may_write_over(node: Node) -> bool:
     """Return whether the first output of a node may take the memory of an operand of its size."""
-    return not node.domain and node.op_type in ELEMENTWISE and node.input(0) is not None
+    return not node.domain and node.op_type in ELEMENTWISE
 
 
 class Planner:
@@ -209,10 +209,10 @@ class Planner:
 
     def nbytes(self, value: Value) -> int:
         """Return the bytes of a value; one of unknown rank is noted, and has none."""
-        if value.rank is None:
+        if value.shape is None:
             self.unknown[value.name] = None
             return 0
-        if any(map(value.owner.model.dims.is_unknown, value.shape or ())):
+        if any(map(value.owner.model.dims.is_unknown, value.shape)):
             self.guessed[value.name] = None
         return self.sizes.nbytes(value)
 

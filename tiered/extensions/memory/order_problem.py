@@ -180,9 +180,9 @@ class _Reading:
             source = view_source(node) if index == 0 else None
             if value is None:
                 continue
-            if source is not None and source in self.fed:
+            if source in self.fed:
                 self.fed.add(value)
-            elif source is not None and source in self.of:
+            elif source in self.of:
                 self.of[value] = self.of[source]
             else:
                 nbytes = self.planner.nbytes(value)
@@ -197,5 +197,5 @@ class _Reading:
     def _find_targets(self, node: Node, step: OrderStep, nbytes: int) -> None:
         """Note the buffers of operands that the first output of a node may be in."""
         step.written_over = nbytes
-        found = {self.of[value] for value in node.inputs if value is not None and value in self.of}
+        found = {self.of[value] for value in node.inputs if value in self.of}
         step.targets = sorted(each for each in found if self.buffers[each].nbytes == nbytes)

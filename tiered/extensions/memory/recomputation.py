@@ -152,11 +152,8 @@ class _Recomputation:
             value
             for node in at.order[: at.at]
             if not node.is_op("Constant")
-            for value in node.outputs
-            if value is not None
-            and value not in read_there
-            and at.is_read_later(value)
-            and self.planner.nbytes(value)
+            for value in filter(None, node.outputs)
+            if value not in read_there and at.is_read_later(value) and self.planner.nbytes(value)
         ]
         return sorted(found, key=lambda value: -self.planner.nbytes(value))
 
@@ -184,8 +181,8 @@ class _Recomputation:
                 return None
             pending += [
                 operand
-                for operand in producer.inputs
-                if operand is not None and not at.is_fixed(operand)
+                for operand in filter(None, producer.inputs)
+                if not at.is_fixed(operand)
                 # A view keeps its source alive: without it that need not be.
                 if operand is view_source(producer) or not at.is_read_from(operand, reader)
             ]

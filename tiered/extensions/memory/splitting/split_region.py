@@ -46,8 +46,8 @@ class SplitRegion:
         """Return the tensors that are there as a whole, before and after the region."""
         found: dict[Value, None] = {}
         for node in self.nodes:
-            for value in (*node.inputs, node.output):
-                if value is not None and value not in self.inner and not value.is_constant:
+            for value in filter(None, (*node.inputs, node.output)):
+                if value not in self.inner and not value.is_constant:
                     found.setdefault(value)
         return list(found)
 
@@ -108,8 +108,8 @@ def _grown(
     is_new = True
     while True:
         for node in islice(region.nodes, nodes, None):
-            for each in (*node.inputs, node.output):
-                if each is None or each in seen or each.is_constant:
+            for each in filter(None, (*node.inputs, node.output)):
+                if each in seen or each.is_constant:
                     continue
                 seen[each] = len(seen)
                 if 2 * sizes.nbytes(each) > sizes.nbytes(value):
@@ -148,8 +148,6 @@ def _axes_within(region: SplitRegion, value: Value) -> Iterator[int]:
     """Yield the axes along which the nodes of a region cut a tensor at its border."""
     found: dict[int, None] = {}
     near = {value.producer, *value.readers}
-    if len(near) > MOST_NODES:
-        return
     for node, cut in region.nodes.items():
         if node not in near:
             continue
@@ -173,7 +171,7 @@ def _take_in(region: SplitRegion, value: Value, axis: int) -> Skip | None:
     The region is of no use after a failure.
     """
     producer = value.producer
-    if producer is None or value.is_constant:
+    if producer is None:
         return Skip("it is an input")
     if value.is_graph_output:
         return Skip("it is an output")
@@ -213,7 +211,7 @@ def _add_reader(region: SplitRegion, node: Node, value: Value, axis: int) -> Ski
         windows = _windows_of(node, known, value)
         fits = all(window is not None and window.axis == axis for window in windows)
         return None if fits else Skip("{} needs all of it", node.label)
-    outputs = [each for each in node.outputs if each is not None and each.is_used]
+    outputs = [each for each in filter(None, node.outputs) if each.is_used]
     if len(outputs) == 1 and outputs[0].static_shape is not None:
         for its_axis, size in enumerate(shape_of(outputs[0])):
             cut = node_cut(node, its_axis) if size > 1 else None
@@ -230,7 +228,7 @@ def _agrees(region: SplitRegion, node: Node, cut: NodeCut) -> bool:
     return all(
         window is not None and window.axis == region.inner[operand]
         for operand, window in zip(node.operands, cut.windows, strict=False)
-        if operand is not None and operand in region.inner
+        if operand in region.inner
     )
 
 
