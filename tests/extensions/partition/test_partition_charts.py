@@ -142,3 +142,42 @@ def test_long_lines_are_cut(size: int, shown: str) -> None:
     of = model("g (float[2] x) => (float[2] y) { y = Neg(x) }")
     text = to_svg(of, [Partition(0, tuple(of.main.nodes), "t" * size)])
     assert f">{shown}</text>" in text
+
+
+def test_all_that_a_chart_draws() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  c = Cos(a)  d = Neg(b) "
+        "e = Abs(c)  f = Add(d, e)  y = Mul(f, a) }"
+    )
+    parts = [Partition(at, (node,), f"t{at}") for at, node in enumerate(of.main.nodes)]
+    svg = to_svg(of, parts)
+    paths = re.findall(r'<path class="edge" d="(.*?)" fill="none"/>', svg)
+    numbers = re.findall(r'<text class="soft" x="(\d+)" y="(\d+)">1</text>', svg)
+    assert list(zip(paths, map(" ".join, numbers), strict=True)) == [
+        ("M281 80 C281 97, 149 97, 149 114", "219 101"),
+        ("M281 80 C281 97, 413 97, 413 114", "351 101"),
+        ("M396 57 C482 57, 482 377, 396 377", "465 221"),
+        ("M149 160 C149 177, 149 177, 149 194", "153 181"),
+        ("M413 160 C413 177, 413 177, 413 194", "417 181"),
+        ("M149 240 C149 257, 281 257, 281 274", "219 261"),
+        ("M413 240 C413 257, 281 257, 281 274", "351 261"),
+        ("M281 320 C281 337, 281 337, 281 354", "285 341"),
+    ]
+    corners = [(166, 34), (34, 114), (298, 114), (34, 194), (298, 194), (166, 274), (166, 354)]
+    assert [tuple(map(int, each)) for each in re.findall(r'<rect x="(\d+)" y="(\d+)"', svg)] == [
+        *corners
+    ]
+    texts = re.findall(
+        r'<text class="box" x="(\d+)" y="(\d+)" text-anchor="middle" font-weight="(\w+)">(.*?)<',
+        svg,
+    )
+    words = zip(corners, ("Neg", "Sin", "Cos", "Neg", "Abs", "Add", "Mul"), strict=True)
+    assert [" ".join(each) for each in texts] == [
+        line
+        for at, ((x, y), operator) in enumerate(words)
+        for line in (
+            f"{x + 115} {y + 18} bold t{at} {at}: 1 node",
+            f"{x + 115} {y + 35} normal 1 {operator}",
+        )
+    ]
+    assert 'viewBox="0 0 677 434"' in svg

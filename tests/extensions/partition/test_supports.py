@@ -15,6 +15,8 @@ from tiered.extensions.partition import (
     create_pattern_support,
 )
 from tiered.extensions.partition.supports import is_taken_whole
+from tiered.graph import DataType
+from tiered.targets.operator_rule import OperatorRule
 
 DIAMOND = "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  y = Add(a, b) }"
 
@@ -192,3 +194,15 @@ def test_a_node_is_taken_with_its_bodies_at_any_depth(
 ) -> None:
     of = model(IF)
     assert is_taken_whole(takes(*operators), of.main, of.main.nodes[0]) == is_taken
+
+
+def test_a_call_that_the_table_lists_is_taken_whatever_it_calls() -> None:
+    rules = {("f", "inner"): (OperatorRule(),)}
+    of, backend = model(CALLS, F), Backend(name="npu", unlisted="standard", operators=rules)
+    assert _supported(of, BackendSupport(backend, ["Sin"])) == ["a", "b", "y"]
+
+
+def test_an_absent_operand_has_no_dtype() -> None:
+    of = model("g (float[2] x) => (float[2] y) <float m = {1}> { y = Clip(x, , m) }")
+    taken = OperatorSupport({"Clip": [[DataType.FLOAT], [None], [DataType.FLOAT]]})
+    assert _supported(of, taken) == ["y"]

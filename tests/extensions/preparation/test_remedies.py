@@ -16,6 +16,7 @@ from tiered.extensions.preparation.remedies import (
 from tiered.graph import DataType, Model
 from tiered.targets import Backend
 from tiered.targets.operator_rule import Bounds
+from tiered.targets.pipeline_edits import PipelineEdit
 from tiered.targets.quantized import Quantization
 
 TEXT = "(float[N,2] x) => (float[N,2] y) { y = Relu(x) }"
@@ -116,3 +117,40 @@ def test_what_makes_a_model_smaller_is_offered_once() -> None:
     assert whats(gaining(model, PrepareOptions(to=("fp16",)), None)) == [texts, dims]
     assert whats(gaining(model, PrepareOptions(to=("int32",)), None))[-1] == "weights in 8 bits"
     assert whats(gaining(parsed(WEIGHT), plain, None)) == [texts]
+
+
+def test_which_changes_are_needed_or_offered() -> None:
+    dynamic = Backend(name="dynamic", unlisted="standard")
+    assert whats(found(parsed(TEXT), dynamic)) == BEYOND
+    edit = PipelineEdit.parse("before legalize: convert_opset{to=17}")
+    edited = Backend(name="own", unlisted="standard", opset=Bounds(13, 17), edits=(edit,))
+    assert whats(found(parsed(FIXED), edited), needed=True) == []
+    assert whats(found(parsed(FIXED), edited)) == ["opset 17", "opset 17, with bodies", *BEYOND]
+    late = Backend(name="late", unlisted="standard", opset=Bounds(15, 21))
+    assert whats(found(parsed(FIXED, opset=13), late)) == ["opset 15", "opset 15, with bodies",
+                                                           *BEYOND]  # fmt: skip
+    model = parsed(FIXED)
+    model.set_ir_version(8)
+    assert whats(found(model, dynamic)) == BEYOND
+    last = found(parsed(FIXED), dynamic)[-1]
+    assert (last.why, last.changes) == ("exact replacements do not suffice", {"opt_level": 4})
+
+
+def test_unnamed_dims_are_fixed_by_shapes() -> None:
+    model = parsed("(float[?,2] x) => (float[?,2] y) { y = Relu(x) }")
+    remedy = fixing(model)
+    assert remedy is not None
+    assert (remedy.what, remedy.why) == ("fix dims", "dims are dynamic")
+    assert (list(remedy.changes["dims"]), list(remedy.changes["input_shapes"])) == ([], ["x"])
+
+
+def test_what_a_quantised_model_is_offered() -> None:
+    text = """(float[2] x) => (float[2] y) <float s = {0.1}, int8 z = {0}> {
+        q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z) }"""
+    assert whats(gaining(parsed(text), PrepareOptions(), None)) == ["remove texts and inner names"]
+    shapes = PrepareOptions(input_shapes={"x": [1, 2]})
+    assert "fix dims" not in whats(gaining(parsed(TEXT), shapes, None))
+    other = Backend(name="other", unlisted="standard")
+    assert whats(gaining(parsed(FIXED), PrepareOptions(), other)) == [
+        "remove texts and inner names", "compute in float16"
+    ]  # fmt: skip

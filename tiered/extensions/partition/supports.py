@@ -135,20 +135,17 @@ class BackendSupport(OperatorSupport):
             check_operator(name, backend.operators)
 
     def is_node_supported(self, graph: Graph, node: Node) -> bool:
-        return self._takes(node, frozenset())
+        return self._takes(node)
 
-    def _takes(self, node: Node, around: frozenset[tuple[str, str, str]]) -> bool:
+    def _takes(self, node: Node) -> bool:
         if node.operator in self.denied or not self.backend.takes(node):
             return False
-        if self.backend.rules(node.op_type, node.domain) or node.callee in around:
+        if self.backend.rules(node.op_type, node.domain):
             return True
         if node.domain == COMPOSITES and node.op_type.startswith(f"{self.backend.name}."):
             return True
         function = node.owner.model.function(*node.callee)
-        if function is None:
-            return True
-        inner = around | {node.callee}
-        return all(self._takes(each, inner) for each in function.walk())
+        return function is None or all(map(self._takes, function.walk()))
 
 
 def is_taken_whole(support: OperatorSupport, graph: Graph, node: Node) -> bool:
