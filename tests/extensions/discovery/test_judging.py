@@ -6,7 +6,7 @@ import onnx
 from tests.small import made_by, named, parsed
 from tiered.extensions.discovery.expressions import ExpressionTable
 from tiered.extensions.discovery.judging import GraphReader, PipelineJudge, model_of
-from tiered.graph import DataType
+from tiered.graph import DataType, Model
 
 FLOAT = int(DataType.FLOAT)
 SPLIT = """(float[4,2] x) => (float[3,2] y) <int64[2] s = {1,3}> {
@@ -58,3 +58,28 @@ def test_graphs_of_one_model_are_judged_each_by_itself() -> None:
     proto = model_of([twice, sub, x])
     onnx.checker.check_model(proto, full_check=True)
     assert len(proto.graph.output) == 3
+
+
+def test_a_model_has_its_domains_and_absent_operands() -> None:
+    table = ExpressionTable()
+    x = table.border("x", FLOAT, (2, 3))
+    kind = (FLOAT, (2, 3))
+    top = table.constant(np.ones((), np.float32))
+    clip = table.apply("Clip", [x, None, top], kind=kind)
+    contrib = table.apply("Gelu", [clip], kind=kind, domain="com.microsoft")
+    for member, domains in ((clip, [("", 21)]), (contrib, [("", 21), ("com.microsoft", 1)])):
+        proto = model_of([member])
+        assert [(each.domain, each.version) for each in proto.opset_import] == domains
+        graph = Model.from_proto(proto).main
+        assert GraphReader(table, graph).read(graph.outputs[0]) is member
+    own = parsed("(float[2] x) => (float[2] y) { y = own.Identity(x) }")
+    assert str(GraphReader(table, own.main).read(named(own, "y"))) == "Identity(x)"
+
+
+def test_the_border_of_a_judged_graph_is_itself() -> None:
+    table = ExpressionTable()
+    x = table.border("x", FLOAT, (2, 3))
+    proto = model_of([x])
+    assert [node.op_type for node in proto.graph.node] == ["Identity"]
+    assert (proto.graph.output[0].name, proto.graph.input[0].name) == ("out_0", "x_0")
+    assert PipelineJudge(table, 2).alone(x).form is x

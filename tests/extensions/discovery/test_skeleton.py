@@ -80,8 +80,11 @@ def compiled(text: str) -> object:
 
 @pytest.mark.parametrize(
     ("numbers", "others"),
-    [("0.0, 1", ["-0.0, 1", "0.0, 2"]), ("inf, nan", ["nan, inf", "0, nan"]),
-     ("-inf, 1", ["inf, 1"])],
+    [
+        ("0.0, 1", ["-0.0, 1", "0.0, 2"]),
+        ("inf, nan", ["nan, inf", "0, nan"]),
+        ("-inf, 1", ["inf, 1"]),
+    ],
 )
 def test_a_pass_fires_on_the_bits_of_its_constants_alone(numbers: str, others: list[str]) -> None:
     made = compiled(code(BEFORE % numbers, AFTER))
@@ -130,3 +133,51 @@ def test_the_test_of_a_pass_has_both_models() -> None:
     text = proof_text("fuse_x", "before", "after")
     assert "assert_rewrites(\n        \"fuse_x\",\n        'before',\n        'after',\n" in text
     compile(text, "t.py", "exec")
+
+
+def test_texts_of_graphs() -> None:
+    make = Maker()
+    table = make.meaning.table
+    clip = table.apply("Clip", [make.x, None, make.constant(2.0)], kind=(1, (2, 3)))
+    flags = table.constant(np.array([True, False]))
+    for expr, expected in (
+        (make("Gelu", make("Clip", make.x, 1.0), approximate="tanh"),
+         "(float[2,3] x) => (float[2,3] y) <float c0 = {1.0}>"
+         ' { h0 = Clip(x, c0)  y = Gelu <approximate = "tanh">(h0) }'),
+        (table.apply("Gelu", [clip], kind=(1, (2, 3)), domain="com.microsoft"),
+         "(float[2,3] x) => (float[2,3] y) <float c0 = {2.0}>"
+         " { h0 = Clip(x, , c0)  y = com.microsoft.Gelu(h0) }"),
+        (make.meaning.applied("Not", [flags], ())[0],
+         "() => (bool[2] y) <bool[2] c0 = {1, 0}> { y = Not(c0) }"),
+    ):  # fmt: skip
+        assert model_text(expr, expr) == expected
+
+
+PASS = '''"""law"""
+
+import numpy as np
+
+from tiered import Constant, Graph, Skip, Value, const, op, rewrite, var
+
+
+@rewrite(op.Transpose(op.Gelu(op.Clip(var.x, None, const(name="m")), approximate='tanh'), \
+perm=[1, 0]), opt_level=None)
+def fuse_it(graph: Graph, x: Value, t: Value, m: Constant, n: Constant) -> Value | Skip:
+    """Describe in a sentence why both compute the same, and widen the guards."""
+    same = np.array(2.0, np.float32)
+    if m.const.shape != same.shape or m.const.tobytes() != same.tobytes():
+        return Skip("constant m is another one")
+    same = np.array([3.0, 4.0], np.float32)
+    if n.const.shape != same.shape or n.const.tobytes() != same.tobytes():
+        return Skip("constant n is another one")
+    return graph.op.Add(graph.op.Clip(graph.op.Transpose(x, perm=[1, 0]), None, m), \
+np.array([3.0, np.inf], np.float32))
+'''
+
+
+def test_a_pass_as_a_whole() -> None:
+    before = """(float[2,3] x, bool[2] t) => (float[3,2] y) <float m = {2}, float[2] n = {3, 4}> {
+        a = Clip(x, , m)  b = Gelu<approximate="tanh">(a)  y = Transpose<perm=[1,0]>(b) }"""
+    after = """(float[2,3] x, bool[2] t) => (float[3,2] y) <float q = {2}, float[2] r = {3, inf}> {
+        a = Identity(x)  b = Transpose<perm=[1,0]>(a)  c = Clip(b, , q)  y = Add(c, r) }"""
+    assert pass_text("fuse_it", "law", before, after) == PASS

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.pages.reader import read
 from tiered.extensions.fleet.fleet_page import fleet_page
 from tiered.extensions.fleet.result_line import Result, Status
 
@@ -115,3 +116,23 @@ def test_long_tables_are_cut() -> None:
     assert len(rows(results, "Nodes")) == 200
     assert "the first 200 of 201 rows are shown" in fleet_page(results)
     assert "rows are shown" not in fleet_page(results[:200])
+
+
+def test_the_page_as_a_whole() -> None:
+    results = [
+        model("a", seconds=1.0, peak=100, passes="p=1 q=5", nodes_before=10, nodes_after=5),
+        model("b", seconds=1.0, peak=100, passes="p=3", nodes_before=10, nodes_after=0),
+        model("c", seconds=9.0, peak=600, nodes_before=8, nodes_after=8),
+        model("x/d", "failed", reason="x/d: no d", verified=False),
+    ]
+    text = read(fleet_page(results)).text
+    assert text.partition("Nodes Summary ")[2] == (
+        "4 models, 11.00 s of work not verified: 1 model models by status status models done 3 "
+        "failed 1 What failed what failed models status reason for example 1 failed MODEL: no "
+        "MODEL x/d Slow models the median is 1.00 s; 1 model takes more than 5 times as much slow"
+        " models model takes over the median status c 9.00 s 9.0 done Memory the median is 100 B;"
+        " 1 model takes more than 5 times as much memory model takes over the median status c 600"
+        " B 6.0 done What fires of 2 models that some pass rewrote what fires pass models share "
+        "rewrites most in one in p 2 100 % 4 3 b q 1 50 % 5 5 a Nodes at the median 50 % of the "
+        "nodes are left nodes model before after left c 8 8 100 % a 10 5 50 % b 10 0 0 %"
+    )
