@@ -5,9 +5,16 @@ import tomllib
 import onnx
 import pytest
 
-from tiered import get_backend, optimize
-from tiered.extensions.tuning.decision_text import _quoted, backend_toml, pipeline_text
+from tiered import PassContext, Sequential, get_backend, optimize
+from tiered.extensions.tuning.decision_text import (
+    _quoted,
+    _replacing,
+    _taken,
+    backend_toml,
+    pipeline_text,
+)
 from tiered.extensions.tuning.model_forms import ModelForm
+from tiered.passes.interface.pass_info import Place
 from tiered.pipeline.sequential import parse_pipeline
 from tiered.testing import parse
 
@@ -91,3 +98,33 @@ def test_a_backend_extends_the_one_that_was_used() -> None:
 @pytest.mark.parametrize("text", ['a"b', "a\\b", "a\nb", "a\x7fb", "ä€", "", "\x00\x1f"])
 def test_strings_of_toml(text: str) -> None:
     assert tomllib.loads(f"a = {_quoted(text)}")["a"] == text
+
+
+PIPELINE = "g(eliminate_identity,fold_constant),fix(eliminate_deadend,eliminate_identity)"
+
+
+@pytest.mark.parametrize(
+    ("disabled", "expected"),
+    [
+        ([], PIPELINE),
+        (["eliminate_identity"], "g(fold_constant),fix(eliminate_deadend)"),
+        (["eliminate_identity", "fold_constant"], "fix(eliminate_deadend)"),
+        (["eliminate_*"], "(g(fold_constant))"),
+        (["eliminate_identity@a"], "g(eliminate_identity@'not:a',fold_constant),"
+         "fix(eliminate_deadend,eliminate_identity@'not:a')"),
+    ],
+)  # fmt: skip
+def test_groups_without_passes_are_left_out(disabled: list[str], expected: str) -> None:
+    context = PassContext(opt_level=3, disabled=disabled)
+    assert Sequential(_taken(parse_pipeline(PIPELINE), context, Place())).text == expected
+
+
+def test_each_occurrence_is_replaced_by_its_number() -> None:
+    pipeline = parse_pipeline(PIPELINE)
+    assert [*_replacing(pipeline, "fold_constant", "@a")] == [
+        "replace fold_constant: fold_constant@a"
+    ]
+    assert [*_replacing(pipeline, "eliminate_identity", "")] == [
+        "replace eliminate_identity:1: eliminate_identity",
+        "replace eliminate_identity:2: eliminate_identity",
+    ]
