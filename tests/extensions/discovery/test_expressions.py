@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.extensions.discovery.making import Maker
@@ -15,6 +16,7 @@ from tiered.extensions.discovery.expressions import (
     outputs_of,
 )
 from tiered.extensions.discovery.grammar import FLOAT, INT64
+from tiered.graph import Tensor
 
 
 def test_attributes_with_their_default_are_not_written() -> None:
@@ -170,3 +172,45 @@ def test_how_many_results_an_operator_has(table: ExpressionTable, x: GrammarExpr
     assert outputs_of(table.apply("Split", [x, sizes], kind=KIND)) == 3
     assert outputs_of(table.apply("Split", [x], {"num_outputs": 4}, kind=KIND)) == 4
     assert outputs_of(table.apply("Split", [x], kind=KIND, output=1)) == 2
+
+
+def test_operators_of_other_domains_are_no_views_and_no_splits(
+    table: ExpressionTable, x: GrammarExpr
+) -> None:
+    indices = table.border("i", INT64, (1,))
+    own = [
+        table.apply(op, [x, indices], kind=(FLOAT, (1, 3)), domain="own")
+        for op in ("Reshape", "Gather")
+    ]
+    assert [each.cost for each in own] == [(1, 12 + 24 + 8)] * 2
+    pair = table.apply("Add", [own[0], x], kind=KIND)
+    assert pair.cost == (2, 44 + 24 + 12 + 24)
+    split = table.apply("Split", [x], {"num_outputs": 4}, kind=KIND, domain="own")
+    assert outputs_of(split) == 1
+    assert outputs_of(table.apply("Split", [x, indices], kind=KIND, output=1)) == 2
+    assert outputs_of(table.apply("Concat", [x, table.constant(np.arange(3))], kind=KIND)) == 1
+
+
+def test_the_cost_of_absent_operands_and_views_of_views(
+    table: ExpressionTable, x: GrammarExpr
+) -> None:
+    clip = apply(table, "Clip", x, None, table.constant(np.array(1.5, np.float32)))
+    assert clip.cost == (1, 48)
+    view = table.apply("Flatten", [None], kind=KIND)
+    assert table.apply("Add", [view, x], kind=KIND).cost == (2, 24 + 24 + 24)
+
+
+def test_attributes_are_plain_numbers_lists_and_tensors(
+    table: ExpressionTable, x: GrammarExpr
+) -> None:
+    soft = apply(table, "Softmax", x, axis=np.int64(0))
+    assert type(dict(soft.attributes)["axis"]) is int
+    unknown = apply(table, "Nothing", x, a=1)
+    assert unknown.attributes == (("a", 1),)
+    assert (x.output, table.constant(np.arange(2)).output, soft.output) == (0, 0, 0)
+    filled = table.apply(
+        "ConstantOfShape", [x], {"value": Tensor.of(np.ones(1, np.float32))}, kind=KIND
+    )
+    attribute = node_of(filled, {x.number: "a"}, ["y"]).attribute[0]
+    assert attribute.type == onnx.AttributeProto.TENSOR
+    assert attribute.t.dims == [1]

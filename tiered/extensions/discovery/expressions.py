@@ -137,8 +137,7 @@ def _plain(value: Any) -> str:
 
 
 def _short(array: Array) -> str:
-    text = np.array2string(array, separator=",", threshold=8).replace("\n", "").replace(" ", "")
-    return text if array.ndim == 0 else f"{text}"
+    return np.array2string(array, separator=",", threshold=8).replace("\n", "").replace(" ", "")
 
 
 class ExpressionTable:
