@@ -173,3 +173,144 @@ def test_a_report_has_the_paths_of_the_job(tmp_path: Path) -> None:
     report = json.loads(Path(run.job.target).read_text())
     assert report == {"model": run.job.source.path, "nodes": 4}
     assert (found.status, found.nodes_before) == ("done", 3)
+
+
+def names(value: Any) -> Any:
+    """Return the names of files, for their paths."""
+    if isinstance(value, list):
+        return [names(each) for each in value]
+    return Path(value).name if isinstance(value, str) else value
+
+
+def test_what_is_asked_of_a_process(tmp_path: Path) -> None:
+    target = str(tmp_path / "out" / "m.onnx")
+    forced = Command("optimize", ("-O3", "--force"))
+    for command, replaces, words, out, place, force in (
+        (Command("optimize"), False, ["optimize", "in.onnx", "m.onnx", "--quiet"], "m.onnx",
+         target, False),
+        (Command("optimize"), True, ["optimize", "in.onnx", "m.onnx", "--quiet"], "m.onnx",
+         target, True),
+        (forced, False, ["optimize", "in.onnx", "m.onnx", "-O3", "--force", "--quiet"], "m.onnx",
+         target, True),
+        (Command("inspect"), False, ["inspect", "in.onnx", "--json"], None, None, False),
+    ):  # fmt: skip
+        run = replace(task(tmp_path, command), replaces=replaces)
+        process = Process()
+        done(run, process)
+        (request,) = process.asked
+        assert request["target"] == place
+        assert {key: names(value) for key, value in request.items()} == {
+            "do": "run", "words": words, "files": ["in.onnx"], "out": out, "force": force,
+            "target": names(place),
+        }  # fmt: skip
+
+
+def test_the_folder_of_a_result_is_made_unless_it_is_remote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = task(tmp_path)
+    for target, place, folder in (
+        ("s3://bucket/m.onnx", None, "s3:"),
+        ("deep/er/m.onnx", "deep/er/m.onnx", "deep/er"),
+        ("m.onnx", "m.onnx", "."),
+    ):
+        process = Process()
+        own = replace(run, job=replace(run.job, target=target))
+        own._answer(process, ["a"], str(tmp_path))  # type: ignore[arg-type]  # a fake
+        assert process.asked[0]["target"] == place
+        assert Path(folder).is_dir() == (place is not None)
+
+
+def test_a_failure_of_an_optimisation_is_reproduced(tmp_path: Path) -> None:
+    bundle = str(tmp_path / "bundle")
+    for name, code, reproducer, count in (
+        ("optimize", 3, bundle, 2),
+        ("optimize", 5, bundle, 2),
+        ("optimize", 1, bundle, 1),
+        ("optimize", 3, None, 1),
+        ("inspect", 3, bundle, 1),
+    ):
+        run = task(tmp_path, Command(name))
+        run = replace(run, job=replace(run.job, reproducer=reproducer))
+        process = Process(code)
+        assert done(run, process).exit_code == code
+        assert len(process.asked) == count, (name, code)
+        assert "--reproducer" not in process.asked[0]["words"]
+        if count == 2:
+            assert process.asked[1]["words"][-2:] == ["--reproducer", bundle]
+
+
+@pytest.mark.parametrize("reproducer", [False, True])
+def test_a_process_that_is_lost_leaves_a_bundle(tmp_path: Path, *, reproducer: bool) -> None:
+    class Lost(Process):
+        def ask(self, request: dict[str, Any], doing: str, seconds: float | None = None) -> Any:
+            self.peak = 0
+            raise Crashed("gone")
+
+    run = task(tmp_path)
+    Path(run.job.source.path).write_bytes(b"a model")
+    bundle = tmp_path / "bundle"
+    run = replace(run, job=replace(run.job, reproducer=str(bundle) if reproducer else None))
+    found = done(run, Lost())
+    assert (found.status, found.peak) == ("crashed", None)
+    assert bundle.exists() == reproducer
+
+
+def test_figures_of_a_run(tmp_path: Path) -> None:
+    class Figures(Process):
+        own: int | None = 5
+
+        def ask(self, request: dict[str, Any], doing: str, seconds: float | None = None) -> Any:
+            answer = super().ask(request, doing, seconds)
+            figures = {"verified": True, "passes": "p=1", "nodes_after": 2}
+            return {**answer, "peak": self.own, "seconds": 0.12345678, "figures": figures}
+
+    for own, held, peak in ((None, 0, None), (0, 0, None), (9, 7, 9), (5, 7, 7), (None, 7, 7)):
+        process = Figures()
+        process.own, process.peak = own, held
+        found = done(task(tmp_path), process)
+        assert (found.peak, found.seconds, found.nbytes) == (peak, 0.123457, None)
+        assert (found.verified, found.passes, found.nodes_after) == (None, "p=1", 2)
+    verifying = Command("optimize", ("--verify",))
+    assert verifying.compares
+    assert done(task(tmp_path, verifying), Figures()).verified is True
+
+
+def test_a_report_without_json_is_no_file(tmp_path: Path) -> None:
+    run = task(tmp_path, Command("inspect"))
+    found = done(run, Process(out="no JSON"))
+    assert (found.status, found.nbytes) == ("done", None)
+    assert not Path(run.job.target).exists()
+    record = {"first": "local", "second": "other", "nodes": 1}
+    assert run._renamed(record, ["local"]) == (
+        f'{{\n  "first": "{run.job.source.path}",\n  "second": "other",\n  "nodes": 1\n}}\n'
+    )
+
+
+def test_a_reason_of_400_characters_is_whole(tmp_path: Path) -> None:
+    assert done(task(tmp_path), Process(1, "a" * 400)).reason == "a" * 400
+
+
+def test_a_remote_model_comes_with_its_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Data(Process):
+        def ask(self, request: dict[str, Any], doing: str, seconds: float | None = None) -> Any:
+            if request["do"] != "data":
+                return super().ask(request, doing, seconds)
+            self.asked.append(request)
+            return ["w/a.bin", "gone.bin"]
+
+    fetched: list[tuple[str, str]] = []
+    storage = "tiered.extensions.fleet.tasks.storage"
+    monkeypatch.setattr(f"{storage}.fetch", lambda path, local: fetched.append((path, local)))
+    monkeypatch.setattr(f"{storage}.size_of", lambda path: None if "gone" in path else 1)
+    process = Data()
+    found = Digest((("s3://b/x/m.onnx",),)).perform(process)  # type: ignore[arg-type]  # a fake
+    assert found == (("dm.onnx",),)
+    ((model, local), (data, beside)) = fetched
+    assert (model, data) == ("s3://b/x/m.onnx", "s3://b/x/w/a.bin")
+    folder = Path(local).parent
+    assert (Path(local).name, beside) == ("m.onnx", str(folder / "w" / "a.bin"))
+    assert folder.parent.name.startswith("tiered-")
