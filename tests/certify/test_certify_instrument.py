@@ -2,7 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -25,16 +26,19 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.certify import Certify
+from tiered.certify import Certify, certify_instrument
 from tiered.certify.certificate import write_certificate
 from tiered.certify.certify_instrument import certify_of
 from tiered.certify.checker import Checker, Proof
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
+from tiered.certify.regions.watched_rewrites import WatchedChange, Way
+from tiered.certify.rewrite_records import Certified
 from tiered.certify.trial_runs import Ran, model_of, run_both
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import Session
-from tiered.support.errors import UsageError
-from tiered.support.numerics import Promise
+from tiered.support.errors import RuntimeFailure, UsageError
+from tiered.support.numerics import Numerics, Promise
 from tiered.testing import parse
 
 TEXT = """(float[N,4] x) => (float[N,4] y) <float one = {1}, int64[2] s = {-1, 4}> {
@@ -353,3 +357,184 @@ def test_a_run_of_a_region_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tried) == 1
     (wrong,) = certified(swapped).findings.rewrites
     assert wrong.word == "refuted"
+
+
+# --- decisions, on proofs and runs that are given -------------------------------------------------
+
+NAMES = 3, "a_pass", "a law", "node 'n'", 2
+PROBLEMS: dict[str, Any] = {name: SimpleNamespace(name=name) for name in ("near", "far", "whole")}
+NEAR, FAR = Proof("", reason="near"), Proof("", reason="far")
+
+
+def info_of(**held: Any) -> Any:
+    given = {"name": "a_pass", "opt_level": 2, "kind": "function", "promise": None,
+             "numerics": Numerics.EXACT, "changes_interface": False}  # fmt: skip
+    return SimpleNamespace(**given | held)
+
+
+def test_runs_decide_what_is_not_proved_and_only_a_whole_model_refutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Outcomes: = equal, ! different, ? an error, in the order of the regions that are run."""
+    shown = "near; values that were made show a difference: cmp"
+    for outcomes, has_whole, runs, word, reason in (
+        ("", True, False, "unproved", "near"),
+        ("=", False, True, "run", "near"),
+        ("?=", False, True, "run", "near"),
+        ("!=", False, True, "run", "near"),
+        ("??", False, True, "unproved", "near; error of far"),
+        ("!?", False, True, "unproved", f"{shown} at N=2"),
+        ("?!", False, True, "unproved", f"{shown} at N=1"),
+        ("!!!", True, True, "refuted", "cmp"),
+        ("??!", True, True, "refuted", "cmp"),
+        ("???", True, True, "unproved", "near; error of far"),
+        ("!!?", True, True, "unproved", f"{shown} at N=1"),
+        ("!!=", True, True, "run", "near"),
+    ):
+        ran = list[str]()
+
+        def run(region: Any, _: object, to: list[str] = ran, of: str = outcomes) -> Any:
+            to.append(region.name)
+            outcome = of[len(to) - 1]
+            if outcome == "?":
+                error = RuntimeFailure if region.name == "far" else Unproved
+                raise error(f"error of {region.name}")
+            sizes = {"far": {"N": 2}, "near": {"N": 1}}.get(region.name, {})
+            return SimpleNamespace(ok=outcome == "=", sizes=sizes, comparison="cmp", feeds={"x": 1})
+
+        monkeypatch.setattr(certify_instrument, "run_both", run)
+        for file in (None, "c.json"):
+            ran.clear()
+            certify = Certify(file=file, runs=runs)
+            tried = [(PROBLEMS["near"], NEAR), (PROBLEMS["far"], FAR)]
+            whole = PROBLEMS["whole"] if has_whole else None
+            found = certify._ran(NAMES, info_of(), tried, whole)
+            assert (found.word, found.reason) == (word, reason), outcomes
+            assert ran == ["far", "near", "whole"][: len(outcomes)]
+            assert found.proof is NEAR
+            kept = whole if word == "refuted" else PROBLEMS["near"]
+            assert found.problem is (kept if file else None)
+            assert found.inputs == ({"x": 1} if word == "refuted" else {})
+            assert (found.number, found.level) == (3, 2)
+
+
+def test_regions_are_proved_the_smallest_first_and_the_others_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind, nodes = (("Neg",), ("Abs",)), cast("Any", (frozenset(), frozenset()))
+    way = Way(4, Proof("bits"))
+
+    def change(name: str, **held: Any) -> WatchedChange:
+        return WatchedChange(PROBLEMS.get(name), nodes, kind, steps=2, **held)
+
+    near, far, whole = change("near"), change("far"), change("whole", is_whole=True)
+    no_rule, many = Proof("", reason="no rule for Neg"), Proof("", reason="more than 9 elements")
+    yes, reals = Proof("bits"), Proof("reals")
+    rows: list[tuple[list[Any], dict[str, Proof], str, str, str]] = [
+        ([], {}, "unproved: no region can be cut out", "", ""),
+        ([Unproved("one"), Unproved("two")], {}, "unproved: one", "", ""),
+        ([change("nothing")], {}, "bits: ", "", ""),
+        ([near], {"near": yes}, "bits: ", "near", ""),
+        ([near, far], {"near": NEAR, "far": reals}, "reals: ", "near far", ""),
+        ([Unproved("one"), near], {"near": yes}, "bits: ", "near", ""),
+        ([near, far, whole], {"near": NEAR, "far": FAR}, "ran", "near far", "near far whole"),
+        ([near, far, whole], {"near": no_rule}, "ran", "near", "near whole"),
+        ([near, far], {"near": many}, "ran", "near", "near"),
+        ([change("far", way=way), near], {"near": NEAR, "far": FAR}, "ran", "far near", "near far"),
+        ([change("far", way=way), near], {"near": NEAR, "far": no_rule}, "ran", "far near",
+         "near far"),
+        ([whole, near], {"near": NEAR}, "ran", "near", "near whole"),
+    ]  # fmt: skip
+    for changes, proofs, expected, asked, run in rows:
+        for numerics, file in ((Numerics.EXACT, None), (Numerics.APPROXIMATE, "c.json")):
+            certify, seen, ran = Certify(file=file), list[str](), list[str]()
+
+            def prove(
+                problem: Any, *, bits_only: bool, like: Any, of: Any = (seen, proofs, numerics)
+            ) -> Any:
+                of[0].append(problem.name)
+                assert bits_only == (of[2] is Numerics.EXACT)
+                assert like in (None, way.proof)
+                return of[1][problem.name]
+
+            def run_all(_: object, __: object, tried: Any, whole: Any, to: list[str] = ran) -> Any:
+                to += [each.name for each, _ in tried] + ([whole.name] if whole else [])
+                return Certified(*NAMES, "run")
+
+            made = cast("Any", certify)
+            made._checker, made._ran = SimpleNamespace(prove=prove), run_all
+            watched = cast("Any", SimpleNamespace(changes=lambda ways, of=changes: iter(of)))
+            info = info_of(numerics=numerics)
+            found = certify._judged(watched, info, None)
+            text = "ran" if ran else f"{found.word}: {found.reason}"
+            assert (text, " ".join(seen), " ".join(ran)) == (expected, asked, run)
+            assert found.number == (3 if ran else 0)
+            is_proved = bool(seen) and not ran
+            assert (found.problem is not None) == (is_proved and file is not None)
+            held = {kind: Way(2, proofs[seen[-1]])} if is_proved else {}
+            assert certify._ways == {("a_pass", ""): held}
+            if not is_proved and expected != "bits: ":
+                info.changes_interface = True
+                assert certify._judged(watched, info, None).word == "interface"
+
+
+def test_strict_is_about_refutations_and_proofs_that_are_due() -> None:
+    for word, level, is_error in (
+        ("bits", 2, False), ("reals", 0, False), ("unproved", 2, True), ("run", 1, True),
+        ("unproved", 3, False), ("unproved", None, False), ("refuted", 4, True),
+        ("refuted", None, True),
+    ):  # fmt: skip
+        for anchor, reason in (("node 'n'", "why"), ("", "")):
+            found = Certified(3, "a_pass", "law", anchor, level, cast("Any", word), reason=reason)
+            info = info_of(opt_level=level)
+            Certify()._note(info, None, found)
+            certify = Certify(strict=True)
+            if is_error:
+                with pytest.raises(VerificationError) as failed:
+                    certify._note(info, None, found)
+                assert str(failed.value) == (
+                    f"a_pass is not certified: {reason or word}\n"
+                    f"  rewrite   #3 of the run, at {anchor or 'no node'}"
+                )
+            else:
+                certify._note(info, None, found)
+            assert certify.findings.rewrites == [found]
+
+
+def test_what_a_pass_changes_after_its_last_rewrite_is_judged() -> None:
+    model = Model.from_proto(parse(SUB))
+    proved, other = Certified(*NAMES, "bits"), Certified(*NAMES, "run")
+    for is_undone, has_changed, kind, judged, noted in (
+        (False, True, "function", proved, []),
+        (False, True, "function", other, [other]),
+        (False, False, "function", other, []),
+        (True, True, "function", other, []),
+        (False, True, "pipeline", other, []),
+    ):
+        certify = Certify()
+        made = cast("Any", certify)
+        watched = SimpleNamespace(is_undone=lambda it=is_undone: it,
+                                  has_changed=lambda it=has_changed: it)  # fmt: skip
+        made._watched[model], made._open = watched, [0, 0]
+        made._judged = lambda *_, it=judged: it
+        certify.run_after_pass(model, info_of(kind=kind))
+        assert (certify.findings.rewrites, certify._open) == (noted, [0])
+        certify.run_before_pass(model, info_of())
+        assert certify._open == [0, len(noted)]
+        assert (made._watched[model] is watched) == (not is_undone)
+        certify.exit_pass_ctx()
+        certify.run_after_pass(model, info_of())
+        assert (certify.findings.rewrites, certify._open) == (noted, [0])
+
+
+def test_a_rewrite_after_edits_that_were_undone_is_not_proved() -> None:
+    model, certify = Model.from_proto(parse(SUB)), Certify()
+    made = cast("Any", certify)
+    watched = SimpleNamespace(is_undone=lambda: True)
+    made._watched[model] = watched
+    record = SimpleNamespace(number=3, law="a law", node_name="n")
+    certify.on_rewrite(model, info_of(), cast("Any", record))
+    (found,) = certify.findings.rewrites
+    assert (found.word, found.reason) == ("unproved", "edits before it were undone")
+    assert (found.number, found.law, found.anchor) == (3, "a law", "n")
+    assert made._watched[model] is not watched
