@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tiered import Model, ModelError, TensorType
+from tiered.graph.core.value import LARGEST
 from tiered.graph.shape_inference.rules.shape_rule import VALUES
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly
 from tiered.runtime import run
@@ -252,3 +253,18 @@ def test_what_an_edit_makes_known_of_elements_is_known_of_the_shapes_below() -> 
     model.main.replace(unknown, [values["x"]])
     model.refresh_types()
     assert values["e"].shape == values["y"].shape == ("n", 3)
+
+
+def test_small_tensors_are_known_up_to_a_number_of_elements() -> None:
+    for size, is_known in ((LARGEST, True), (LARGEST + 1, False)):
+        text = f"""(float[2] x) => (float[2] z) <int64[1] n = {{{size}}}> {{
+            y = ConstantOfShape<value = int64[1] {{3}}>(n)  z = Neg(x) }}"""
+        elements = Model.from_proto(parse(text)).main.values["y"].elements
+        assert (elements is not None) is is_known, size
+
+
+def test_of_elements_those_that_their_dtype_holds_are_known() -> None:
+    text = """(float[2] x) => (int32[2] y) <int64[2] c = {5,5000000000}> { y = Cast<to = 6>(c) }"""
+    elements = Model.from_proto(parse(text)).main.values["y"].elements
+    assert elements is not None
+    assert elements.tolist() == [5, None]

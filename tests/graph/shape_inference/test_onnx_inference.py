@@ -10,9 +10,17 @@ import pytest
 
 from tiered import optimize
 from tiered.graph import Model, TensorType
+from tiered.graph.queries.call_graph import expanded_size
+from tiered.graph.shape_inference import onnx_inference
 from tiered.graph.shape_inference.onnx_inference import (
     MOST_PROPAGATED,
+    _computed_vectors_are_short,
+    _propagated_size,
+    _range_length,
+    calls_are_bounded,
+    is_inferable,
     node_complaint,
+    onnx_inference_is_unsound,
     onnx_types,
     propagation_is_bounded,
 )
@@ -315,3 +323,111 @@ def test_an_attribute_that_a_call_decides_leaves_types_open() -> None:
     assert node_complaint(open_node) is None
     (found,) = onnx_types(closed)
     assert found == TensorType(1, (2, 3))
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_a_vector_that_onnx_would_compute_is_short_up_to_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of an input onnx is taken to know 16 elements, of a constant its own."""
+    for nodes, size in (
+        ("y = Concat<axis=0>(x, x)", 32),
+        ("y = Concat<axis=0>(x, c)", 19),
+        ("n = Neg(x)  y = Concat<axis=0>(n, n, n)", 48),
+        ("h = Concat<axis=0>(c, c)  y = Concat<axis=0>(h, c)", 9),
+        ("y = Range(zero, ten, one)", 10),
+        ("y = Range(ten, zero, one)", 0),
+        ("y = Range(zero, ten, three)", 4),
+        ("y = Add(x, c)", 0),
+        ("y = acme.Range(zero, ten, x)", 0),
+    ):
+        text = f"""(int64[3] x) => (int64[N] y) <int64[3] c = {{1,2,3}}, int64 zero = {{0}},
+            int64 ten = {{10}}, int64 one = {{1}}, int64 three = {{3}}> {{ {nodes} }}"""
+        model = Model.from_proto(parsed(text))
+        for limit, expected in ((size - 1, size == 0), (size, True)):
+            monkeypatch.setattr(onnx_inference, "MOST_PROPAGATED", limit)
+            assert _computed_vectors_are_short(model) is expected or size == 0, (nodes, limit)
+
+
+def test_the_length_of_a_range_of_constants() -> None:
+    for line, expected in (
+        ("Range(zero, ten, two)", 5.0),
+        ("Range(two, ten, two)", 4.0),
+        ("Range(ten, zero, two)", -5.0),
+        ("Range(zero, ten, zero)", 0.0),
+        ("Range(zero, x, two)", 0.0),
+        ("Range(zero, given, two)", 3.0),
+        ("Range(zero, pair, two)", 0.0),
+    ):
+        text = f"""(int64 x, int64 given = {{6}}) => (int64[N] y) <int64 zero = {{0}},
+            int64 ten = {{10}}, int64 two = {{2}}, int64[2] pair = {{4,6}}> {{ y = {line} }}"""
+        assert _range_length(Model.from_proto(parsed(text)).main.nodes[0]) == expected, line
+
+
+def test_elements_that_onnx_propagates_of_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "(int64[2] x) => (int64[2] y) <int64[3] c = {1,2,3}> { y = Neg(x)  z = Neg(c) }"
+    main = Model.from_proto(parsed(text)).main
+    assert [_propagated_size(main.values[name]) for name in "xcy"] == [16, 3, 16]
+    for most, expected in ((3, 3), (2, 0)):
+        monkeypatch.setattr(onnx_inference, "DATA_ELEMENTS", most)
+        assert _propagated_size(main.values["c"]) == expected
+
+
+CALLS = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]> g (float[4] x) => (y) { y = d.f(x) }
+    <domain: "d", opset_import: ["" : 21, "d" : 1]> f (x) => (y) { z = CALL  y = Neg(z) }
+    <domain: "d", opset_import: ["" : 21, "d" : 1]> h (x) => (y) { y = Neg(x) }"""
+
+
+def test_calls_are_followed_up_to_a_number_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for call, size in (("Abs(x)", 3), ("d.h(x)", 3)):
+        model = Model.from_proto(onnx.parser.parse_model(CALLS.replace("CALL", call)))
+        nodes = expanded_size(model, ())
+        assert nodes >= size - 1
+        for limit, expected in ((nodes - 1, False), (nodes, True)):
+            monkeypatch.setattr(onnx_inference, "MOST_EXPANDED", limit)
+            assert calls_are_bounded(model) is is_inferable(model) is expected, (call, limit)
+    monkeypatch.setattr(onnx_inference, "MOST_EXPANDED", 0)
+    assert calls_are_bounded(Model.from_proto(parsed("(float[2] x) => (y) { y = Neg(x) }")))
+
+
+def test_attributes_that_calls_decide_make_some_operators_unsafe() -> None:
+    for line, expected in (
+        ("Split<num_outputs: int = @n>(x)", False),
+        ("Split<num_outputs = 1>(x)", True),
+        ("Softmax<axis: int = @n>(x)", True),
+        ("other.Split<num_outputs: int = @n>(x)", True),
+    ):
+        text = f"""<ir_version: 10, opset_import: ["" : 21, "d" : 1, "other" : 1]>
+            g (float[4] x) => (y) {{ y = d.f<n = 1>(x) }}
+            <domain: "d", opset_import: ["" : 21, "other" : 1]> f <n> (x) => (y) {{ y = {line} }}"""
+        assert is_inferable(Model.from_proto(onnx.parser.parse_model(text))) is expected, line
+
+
+def test_where_the_shapes_of_onnx_may_be_wrong() -> None:
+    branches = (
+        "If(c) <then_branch = t () => (p) { p = Neg(x) }, else_branch = e () => (q) { q = Abs(x) }>"
+    )
+    for line, opset, expected in (
+        (branches, 10, True),
+        (branches, 11, False),
+        ("MaxPool<kernel_shape = [1], ceil_mode = 1>(x)", 21, True),
+        ("MaxPool<kernel_shape = [1]>(x)", 21, False),
+        ("Squeeze(x)", 21, False),
+        ("Squeeze(x, one)", 21, False),
+        ("Squeeze(x, none)", 21, True),
+        ("Squeeze(x, at)", 21, False),
+        ("Squeeze<axes = [0]>(x)", 11, False),
+        ("Squeeze(x)", 11, False),
+        ("Reshape(x, at)", 21, True),
+        ("Reshape<allowzero = 1>(x, at)", 21, False),
+        ("Reshape(x, one)", 21, False),
+        ("NonZero(x)", 21, True),
+        ("Neg(x)", 21, False),
+    ):
+        text = f"""(float[1,2,3] x, bool c, int64[1] at) => (y)
+            <int64[1] one = {{0}}, int64[0] none = {{}}> {{ y = {line} }}"""
+        nodes = Model.from_proto(parsed(text, opset=opset)).main.nodes
+        node = next(each for each in nodes if not each.is_op("Constant"))
+        assert onnx_inference_is_unsound(node) is expected, (line, opset)

@@ -8,6 +8,8 @@ import pytest
 from tests.small import content, named, parsed
 from tiered import Model, ShapeError, UsageError
 from tiered.graph.shape_inference.set_input_shapes import (
+    _impossible_reshapes,
+    _suspects,
     check_shapes,
     declare_known_sizes,
     declared_dims,
@@ -239,3 +241,47 @@ def test_a_batch_in_a_target_is_suspected_where_onnx_complains() -> None:
     )
     text = refused(model, ShapeError, {"x": [4, 4], "k": [4, 4]})
     assert "Reshape 'r' makes [2, -1] of [4, 4]" in text
+
+
+def test_reshapes_that_no_size_of_the_data_allows_and_those_that_may_fix_the_batch() -> None:
+    for nodes, impossible, suspected in (
+        ("y = Reshape(x, six)", [], ["6"]),
+        ("y = Reshape(x, five)", ["5"], ["5"]),
+        ("y = Reshape(x, two)", [], []),
+        ("y = Reshape(x, copy)", [], []),
+        ("y = Reshape(x, zeros)", ["2, 3, 0"], []),
+        ("y = Reshape<allowzero = 1>(x, copy)", ["0, 3"], []),
+        ("y = Reshape(x, rest)", [], ["3, -1"]),
+        ("y = Reshape(x, odd)", ["4, -1"], ["4, -1"]),
+        ("y = Reshape(x, one)", [], []),
+        ("y = Reshape(x, at)", [], []),
+        ("y = Reshape(v, six)", [], []),
+        ("y = acme.Reshape(x, five)", [], []),
+        ("y = Reshape(none, rest)", [], ["3, -1"]),
+        ("y = Reshape(none, nought)", ["0, -1"], []),
+        ("s = Shape(v)  y = Reshape(x, s)", [], []),
+        ("y = Reshape(u, unit)", [], []),
+    ):
+        text = f"""(float[2,3] x, float[N,3] v, int64[1] at) => (y) <int64[1] six = {{6}},
+            int64[1] five = {{5}}, int64[2] two = {{2,3}}, int64[2] copy = {{0,3}},
+            int64[3] zeros = {{2,3,0}}, int64[2] rest = {{3,-1}}, int64[2] odd = {{4,-1}},
+            int64[2] one = {{1,6}}, float[0,3] none = {{}}, int64[2] nought = {{0,-1}},
+            float u = {{1}}, int64[0] unit = {{}}> {{ {nodes} }}"""
+        model = parsed(text)
+        for found, sizes in ((_impossible_reshapes, impossible), (_suspects, suspected)):
+            said = [each.partition("makes [")[2].partition("] of")[0] for each in found(model)]
+            assert said == sizes, (nodes, found)
+
+
+def test_what_is_said_of_a_reshape_names_where_its_target_is_from() -> None:
+    text = "(float[2,3] x) => (y) <int64[1] five = {5}> { y = Reshape(x, five) }"
+    (said,) = _impossible_reshapes(parsed(text))
+    assert said == "Reshape 'y' makes [5] of [2, 3], which is baked into its constant 'five'"
+    text = (
+        "(float[2,3] x) => (y) { s = Size(x)  z = Add(s, s)  t = Reshape(z, z)  y = Reshape(x, w) }"
+    )
+    text = text.replace("t = Reshape(z, z)", "w = Unsqueeze(z, o)").replace(
+        " {", " <int64[1] o = {0}> {", 1
+    )
+    (said,) = _impossible_reshapes(parsed(text))
+    assert said == "Reshape 'y' makes [12] of [2, 3], which is computed as its target 'w'"

@@ -4,11 +4,12 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered.graph import Model
-from tiered.graph.shape_inference.rules.control_flow_types import body_inputs, loop_turns
+from tiered.graph.shape_inference.infer import infer_outputs
+from tiered.graph.shape_inference.rules.control_flow_types import _scan, body_inputs, loop_turns
 from tiered.testing import parse
 
 LOOP = """(float[2,3] x, int64 m, bool p) => (float[?] y, float[?] r) <int64 n = {{3}}, int64 one = {{1}},
-    int64 none = {{0}}, bool t = {{1}}, bool f = {{0}}, int64[1] e = {{0}}> {{
+    int64 none = {{0}}, int64[2] two = {{2,2}}, bool t = {{1}}, bool f = {{0}}, int64[1] e = {{0}}> {{
     y, r = Loop({operands}) <body = b (int64 at, bool on, {state} v) =>
         (bool goes_on, float[?] w, float[?] row) {{ goes_on = {next}  w = {made}  row = Neg(v) }}> }}"""
 
@@ -34,6 +35,8 @@ def loop(
         ("m, t, x", "Identity(on)", "the number of iterations is not a constant"),
         ("n, p, x", "Identity(on)", "the condition is not a constant"),
         (", t, x", "Identity(on)", "nothing ends it"),
+        (", t, x", "Identity(f)", 1),
+        ("two, t, x", "Identity(on)", "the number of iterations is not a constant"),
     ],
 )
 def test_the_trip_count_follows_from_constants(
@@ -93,6 +96,65 @@ def test_a_scan_takes_its_axis_off_operands_and_puts_it_on_results(
     assert named(model, "r").shape == expected
     found = [(value.name, kind.shape) for value, kind in body_inputs(made_by(model, "y"))]
     assert found == inputs
+
+
+def inferred(text: str, opset: int = 21) -> list[str]:
+    """Return the types of a Loop or Scan that the rule infers without onnx."""
+    node = made_by(parsed(text, opset=opset), "y")
+    return [str(kind) for kind in infer_outputs(node, ask_onnx=False)]
+
+
+def test_the_types_of_a_scan_without_onnx() -> None:
+    for axes, row, expected in (
+        ("", "Neg(e)", ["float[2]", "float[5,4]"]),
+        ("scan_input_axes = [1],", "Neg(e)", ["float[2]", "float[4,5]"]),
+        ("scan_output_axes = [1],", "Neg(e)", ["float[2]", "float[4,5]"]),
+        ("scan_output_axes = [-1],", "Neg(e)", ["float[2]", "float[4,5]"]),
+        ("scan_output_axes = [-2],", "Neg(e)", ["float[2]", "float[5,4]"]),
+        ("scan_input_axes = [-1],", "Neg(v)", ["float[2]", "float[4,2]"]),
+    ):
+        text = SCAN.format(axes=axes, row=row, inputs="float[?] v, float[?] e")
+        for opset in (9, 21):
+            assert inferred(text, opset) == expected, (axes, row, opset)
+    two = SCAN.replace("num_scan_inputs = 1", "num_scan_inputs = 2").replace(
+        "(x, z) }}", "(x, z, z) }}"
+    )
+    text = two.format(axes="scan_input_axes = [0,1],", row="Neg(e)",
+                      inputs="float[?] v, float[?] e, float[?] f")  # fmt: skip
+    assert inferred(text) == ["float[2]", "float[5,4]"]
+
+
+def test_a_row_of_unknown_rank_is_collected_in_a_tensor_of_unknown_rank() -> None:
+    text = str(loop()).replace("row = Neg(v)", "row = Reshape(v, k)").replace(
+        "bool p) =>", "bool p, int64[K] k) =>").replace("float[?] row)", "float[] row)")  # fmt: skip
+    assert inferred(text) == ["float[2,3]", "float"]
+    text = SCAN.format(axes="", row="Reshape(e, k)", inputs="float[?] v, float[?] e").replace(
+        "float[5,4] z) =>", "float[5,4] z, int64[K] k) =>").replace(
+            "float[?] row)", "float[] row)")  # fmt: skip
+    assert inferred(text) == ["float[2]", "float"]
+
+
+def test_a_scan_with_a_batch_axis_gives_its_body_no_types() -> None:
+    text = SCAN.format(axes="", row="Neg(e)", inputs="float[?] v, float[?] e")
+    text = text.replace("(x, z) }", "(, x, z) }")
+    assert body_inputs(made_by(parsed(text, opset=8), "y")) == []
+    with pytest.raises(ValueError, match="this version of Scan has a batch axis"):
+        _scan(made_by(parsed(text, opset=8), "y"), [])
+
+
+def test_inputs_of_bodies_of_other_types_than_tensors_are_left_out() -> None:
+    text = """(float[2] x, int64 n, bool c, seq(float[2]) q) => (float[2] y) {
+        y, s, u = Loop(n, c, x, q, w) <body = b (int64 i, bool g, float[2] v, seq(float[2]) r,
+            float[2] t) => (bool on, float[2] o, seq(float[2]) p, float[2] a) {
+            on = Identity(g)  o = Neg(v)  p = Identity(r)  a = Neg(t) }>  w = acme.Any(x) }"""
+    text = text.replace("{\n        y, s, u", "{ w = acme.Any(x)\n        y, s, u").replace(
+        "}>  w = acme.Any(x) }", "}> }")  # fmt: skip
+    found = body_inputs(made_by(parsed(text), "y"))
+    assert [(value.name, str(kind)) for value, kind in found] == [
+        ("i", "int64"), ("g", "bool"), ("v", "float"),
+    ]  # fmt: skip
+    scan = SCAN.format(axes="", row="Neg(v)", inputs="double[?] v, float[?] e")
+    assert [value.name for value, _ in body_inputs(made_by(parsed(scan), "y"))] == ["e"]
 
 
 def test_an_axis_that_an_operand_lacks_gives_its_body_no_type() -> None:

@@ -103,7 +103,7 @@ def _loop_inputs(node: Node) -> list[tuple[Value, TensorType]]:
 
     A carried value keeps its dtype; each iteration may change its shape.
     """
-    if not node.bodies or len(node.inputs) != len(node.bodies[0].inputs):
+    if len(node.inputs) != len(node.bodies[0].inputs):
         return []
     counter, condition, *carried = node.bodies[0].inputs
     kinds = [(counter, DataType.INT64), (condition, DataType.BOOL)]
@@ -119,20 +119,18 @@ def _scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
     States keep the shapes of their initial values, as the standard requires; a scanned operand
     loses the scan axis.
     """
-    bodies, operands = node.bodies, node.inputs
-    if node.has_references:
-        return []
-    scanned = node.attr("num_scan_inputs", 0)
-    if not bodies or len(operands) != len(bodies[0].inputs):
+    (body,), operands = node.bodies, node.inputs
+    if node.has_references or len(operands) != len(body.inputs):
         return []
     if node.owner.opset() < _SCAN_WITHOUT_BATCH:
         return []
+    scanned = node.attr("num_scan_inputs", 0)
     states = len(operands) - scanned
     if not 0 <= states <= len(operands):
         return []
     axes = [None] * states + list(node.attr("scan_input_axes", None) or [0] * scanned)
     found = []
-    for value, operand, axis in zip(bodies[0].inputs, operands, axes, strict=False):
+    for value, operand, axis in zip(body.inputs, operands, axes, strict=False):
         kind = None if operand is None else operand.type
         if not isinstance(kind, TensorType) or value.dtype not in (None, kind.dtype):
             continue
@@ -184,10 +182,7 @@ def loop_turns(node: Node) -> int | str:
         return 1
     again = body.outputs[0]
     while again.producer is not None and again.producer.op_type == "Identity":
-        source = again.producer.input(0)
-        if source is None:
-            break
-        again = source
+        again = again.producer.given(0)
     repeats = 1 if again is body.inputs[1] else _scalar(again, None)
     if repeats is None:
         return BODY_DECIDES
