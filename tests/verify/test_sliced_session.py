@@ -79,6 +79,12 @@ def test_a_node_that_reads_too_much_has_no_slice() -> None:
     _, worker = in_process()
     with pytest.raises(OutOfMemory, match="a single node reads 0 MiB of weights"):
         sliced(worker, most=7)
+    large = proto(TEXT)
+    large.graph.initializer[0].CopyFrom(
+        onnx.numpy_helper.from_array(np.zeros(5 << 18, np.float32), "w")
+    )
+    with pytest.raises(OutOfMemory, match="a single node reads 5 MiB of weights"):
+        sliced(worker, large, most=7)
 
 
 def test_slices_can_stay_open_for_all_runs() -> None:
@@ -104,6 +110,27 @@ def test_values_are_streamed_in_the_order_of_the_nodes() -> None:
     assert lists(dict(session.stream({"x": X}, ["y", "b"]))) == {"b": B, "y": Y}
     assert here.runs == 4  # without s
     assert lists(dict(sliced(worker, nodes=5).stream({"x": X}, {"a"}))) == {"a": A}
+
+
+def test_a_value_is_held_until_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, worker = in_process()
+    seen: list[tuple[list[str], list[str]]] = []
+    run = SlicedSession._run_slice
+
+    def noting(self: Any, nodes: Any, results: Any, values: Any) -> Any:
+        seen.append((sorted(values), sorted(results)))
+        return run(self, nodes, results, values)
+
+    monkeypatch.setattr(SlicedSession, "_run_slice", noting)
+    expected = [
+        (["x"], ["a"]), (["a"], ["b"]), (["a", "b"], ["s"]), (["b", "s"], ["c"]),
+        (["c", "s"], ["y"]),
+    ]  # fmt: skip
+    sliced(worker).run({"x": X})
+    assert seen == expected
+    seen.clear()
+    list(sliced(worker).stream({"x": X}))
+    assert seen == [(values[:1] if "s" in values else values, made) for values, made in expected]
 
 
 def test_an_input_without_a_value_is_named() -> None:
