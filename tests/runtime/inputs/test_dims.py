@@ -210,6 +210,10 @@ def test_minus_one_is_unknown_and_zero_is_zero() -> None:
         ("float[A, B] x", "float[4, 11] w", "y = Gemm(w, x)", "A", 11),
         ("float[A, B] x", "float[4, 11] w", "y = Gemm<transB=1>(w, x)", "B", 11),
         ("float[A, B] x", "float[11, 4] w", "y = Gemm<transA=1>(w, x)", "A", 11),
+        ("float[A, B] x", "float[11, 4] w", "y = Gemm<transA=1>(x, w)", "A", 11),
+        ("float[N, C, H, W] x", "float[8, 5, 3, 3] w", "y = Conv(x, w)", "C", 5),
+        ("float[P, A, B] x", "float[3, 11, 4] w", "y = MatMul(x, w)", "B", 11),
+        ("float[P, A, B] x", "float[4, 11] w", "y = MatMul(w, x)", "A", 11),
     ],
 )
 def test_weights_decide_the_dims_they_meet(
@@ -245,7 +249,17 @@ def test_no_candidate_has_two_long_axes_of_sound() -> None:
     wave = [DimSlot("x", axis, 2, dim, False) for axis, dim in enumerate(("batch", "samples"))]
     usual = Binder(0, {}, {})
     usual.bind(wave)
-    assert {"samples": 16000} in [sizes for _, sizes, _ in candidates(wave, usual)]
+    sounds = {words: sizes for words, sizes, _ in candidates(wave, usual)}
+    assert sounds["16000 samples or frames of sound"] == {"samples": 16000}
+    assert sounds["16000 of them, batch 1"] == {"batch": 1, "samples": 16000}
+
+
+def test_unnamed_dims_share_the_sizes_of_their_role_and_axis() -> None:
+    slots = [DimSlot("k", 2, 4, "past", False), DimSlot("past_v", 2, 4, None, False)]
+    slots += [DimSlot("x", 1, 2, None, False), DimSlot("h0", 2, 3, None, False)]
+    binder = Binder(0, {}, {})
+    binder.bind(slots)
+    assert binder.sizes == {"past": 8, "past_v[2]": 8, "x[1]": 7, "h0[2]": 9}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class Binder:
     def bind(self, slots: list[DimSlot]) -> None:
         """Give every symbolic slot a size."""
         symbolic = [slot for slot in slots if not isinstance(slot.dim, int)]
-        plain = {s.key for s in symbolic if isinstance(s.dim, str) and s.dim.isidentifier()}
+        plain = {slot.key for slot in symbolic if isinstance(slot.dim, str)}
         has_past = any(_role(slot, slots) == "past" for slot in symbolic)
         for slot in symbolic:
             if (place := f"{slot.input}[{slot.axis}]") in self.fixed:
@@ -289,7 +289,7 @@ def _most_elements(slots: list[DimSlot], sizes: Mapping[str, int]) -> int:
     elements = dict.fromkeys((slot.input for slot in slots), 1)
     for slot in slots:
         elements[slot.input] *= slot.dim if isinstance(slot.dim, int) else sizes[slot.key]
-    return max(elements.values(), default=0)
+    return max(elements.values())
 
 
 def _relations(free: list[str], usual: Binder, rank: int) -> Iterator[Candidate]:
@@ -328,7 +328,7 @@ def _decided(node: Node, slot: int, rank: int, weight: tuple[int, ...]) -> tuple
     kind = node.op_type
     if kind == "MatMul" and weight:
         if slot == 0:
-            return rank - 1, weight[-2] if len(weight) > 1 else weight[0]
+            return rank - 1, weight[-2:][0]
         return max(rank - 2, 0), weight[-1]
     if kind == "Gemm" and rank == 2 and len(weight) == 2:
         own, beside = ("transA", "transB") if slot == 0 else ("transB", "transA")
