@@ -33,11 +33,6 @@ def as_operands(
         OperatorError: the dtype of a number is unknown, the number does not fit into it, or the
             operand is of another type.
     """
-    for value in given:
-        if value is not None and not isinstance(value, Value):
-            break
-    else:
-        return list(given)
     schema = schema_of(op_type, domain)
     operands: list[Value | None] = []
     for place, value in enumerate(given):
@@ -60,7 +55,7 @@ def as_operands(
 
 def _wanted(schema: Schema | None, given: Sequence[Any], place: int) -> int | None:
     """Return the dtype that an operand must have; None where the schema leaves it open."""
-    if schema is None or place >= schema.max_input or not schema.inputs:
+    if schema is None or place >= schema.max_input:
         return None
     formal = formal_of(schema, place)
     if len(formal.dtypes) == 1:
@@ -98,10 +93,10 @@ def _as_array(value: Any, wanted: int | None) -> Array:
             array = np.array(value).astype(dtype)
         except (OverflowError, TypeError) as error:
             raise ValueError(f"{value!r}, which {dtype_name(wanted)} cannot hold") from error
-    is_integer = dtype.kind in "iu" or "int" in dtype.name
+    is_integer = "int" in dtype.name
     if is_integer and (isinstance(value, float) or int(array) != value):
         raise ValueError(f"{value!r}, which {dtype_name(wanted)} cannot hold")
-    if not is_integer and np.isfinite(float(value)) and not np.isfinite(array.astype(np.float64)):
+    if np.isfinite(float(value)) and not np.isfinite(array.astype(np.float64)):
         raise ValueError(f"{value!r}, which is too large for {dtype_name(wanted)}")
     return array
 
