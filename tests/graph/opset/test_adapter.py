@@ -4,10 +4,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.small import named, parsed
-from tiered.graph import Value
+from tiered.graph import Tensor, Value
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.opset.adapter import (
     NoEquivalentForm,
@@ -16,6 +17,7 @@ from tiered.graph.opset.adapter import (
     absent,
     contents,
     detached,
+    drop_empty,
     moved,
     negative_axes,
     never,
@@ -330,3 +332,45 @@ def test_a_row_without_a_function_changes_nothing() -> None:
     row.write(made)
     says_the_same(made)
     assert (len(made.operands), made.attributes) == (1, {"k": 1})
+
+
+# --- what is not there ----------------------------------------------------------------------------
+
+
+def test_operands_that_are_known_to_be_empty_are_left_out() -> None:
+    empty, one = c([]), c([1])
+    made = form(empty, empty, one, empty, None, x_of("float[0]"), x_of("float[0,2]"))
+    drop_empty(made, 1, 2, 3, 4, 5, 6, 7)
+    assert made.operands[:1] == [empty]
+    assert made.operands[1:] == [None, one, None, None, None, made.operands[6]]
+    assert made.operand(6) is not None
+
+
+def test_contents_of_values_that_have_none() -> None:
+    weights = onnx.helper.make_tensor("v", 7, [1], [2])
+    places = onnx.helper.make_tensor("i", 7, [1], [0])
+    sparse = c(1)
+    sparse._tensor = Tensor(onnx.helper.make_sparse_tensor(weights, places, [3]))
+    assert contents(sparse) is None
+    model = parsed(
+        """(int64[K] x) => (float[?] y) <string[2] s = {"1", "2"}, float[2] w = {1,2}> {
+        a = Cast<to=1>(s)  b = Reshape(w, x)  d = Cast<to=16>(w)  e = Cast<to=7>(w)  f = Flatten(e)
+        g = Cast<to=1>(f)  y = Neg(w) }"""
+    )
+    found = {name: contents(named(model, name)) for name in "abdefg"}
+    assert {name: None if each is None else each.tolist() for name, each in found.items()} == {
+        "a": None, "b": None, "d": [1, 2], "e": [1, 2], "f": [[1], [2]], "g": None
+    }  # fmt: skip
+
+
+def test_floats_that_are_no_float32_are_refused_only_like_x() -> None:
+    for kind, expected in (("like x", None), ("float", 0.1)):
+        made, row = form(c(0.1, np.float64)), moved(0, "k", 13, kind)
+        if expected is None:
+            assert declined(row, made) == "Op has k as a float32 before opset 13 (opset 9)"
+        else:
+            row.write(made)
+            assert made.attributes == {"k": expected}
+    assert made.operands == []
+    made.set_operand(2, c(1))
+    assert len(made.operands) == 3

@@ -124,7 +124,7 @@ def _moved(value: Value, depth: int) -> np.ndarray[Any, Any] | None:
     if node is None or node.domain or node.has_references or not depth:
         return None
     dtype = None if value.dtype is None else DataType(value.dtype)
-    if dtype is None or not dtype.is_float or dtype.numpy.itemsize == 1:
+    if dtype is None or not dtype.is_float:
         return None
     source = node.input(0)
     given = None if source is None else _moved(source, depth - 1)
