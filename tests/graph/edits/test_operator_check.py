@@ -11,6 +11,8 @@ from ml_dtypes import bfloat16
 from tiered import Graph, Model, OperatorError, Skip, Value, get_pass, op, rewrite, var
 from tiered.context import PassContext
 from tiered.graph.core.operator_calls import OperatorCalls
+from tiered.graph.edits.operator_check import check_call, check_operator
+from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.pipeline.optimize import optimize
 from tiered.testing import parse
 
@@ -178,3 +180,63 @@ def test_dtypes_of_a_model_that_was_invalid_before_are_no_fault_of_the_pass() ->
         assert swap(source) == source
     (remark,) = [remark for remark in ctx.remarks if remark.kind == "missed"]
     assert "the model was invalid" in remark.reason
+
+
+CALLS: list[tuple[int, str, str, list[str | None], dict[str, Any], int | None, str | None]] = [
+    (21, "Relu", "", ["x"], {}, 1, None),
+    (21, "Relu", "", ["x"], {}, None, None),
+    (21, "Relu", "", ["x"], {}, 2, "graph.op.Relu: it has 1 output, not 2"),
+    (21, "Relu", "", ["x"], {"k": 1}, 1, "graph.op.Relu: it has no attribute 'k'; it has none"),
+    (21, "Clip", "", [None], {}, 1, "graph.op.Clip: it has 1 to 3 operands, not 0"),
+    (21, "Clip", "", ["x", None, None], {}, 1, None),
+    (21, "Add", "", [None, "x"], {}, 1, "graph.op.Add: operand 0 (A) is missing"),
+    (21, "Loop", "", [None, None, "x"], {"body": 1}, 1, None),
+    (21, "Normalizr", "ai.onnx.ml", ["x"], {}, 1,
+     "graph.op(\"ai.onnx.ml\").Normalizr: onnx has no operator 'Normalizr'; did you mean 'Normalizer'?"),
+    (21, "Any", "vendor", ["x"], {"k": 1}, 5, None),
+    (21, "Normalizer", "ai.onnx.ml", ["x"], {"norm": "L1"}, 1, None),
+    (21, "Scaler", "ai.onnx.ml", ["x"], {"k": 1}, 1,
+     "graph.op(\"ai.onnx.ml\").Scaler: it has no attribute 'k'; it has offset, scale"),
+    (13, "Gelu", "", ["x"], {"approximate": "tanh"}, 1, None),
+    (13, "Gelu", "", ["x"], {"k": 1}, 1, "graph.op.Gelu: it has no attribute 'k'; it has approximate"),
+    (13, "Cast", "", ["x"], {"to": 1, "saturate": 1}, 1, None),
+    (13, "Squeeze", "", ["x"], {"axes": [0]}, 1, "graph.op.Squeeze: 'axes' is operand 1, not an attribute"),
+    (12, "Squeeze", "", ["x"], {"axes": [0]}, 1, None),
+    (1, "Tile", "", ["x", "x", "x"], {}, 1, None),
+    (6, "Tile", "", ["x", "x", "x"], {}, 1, "graph.op.Tile: it has 2 operands, not 3"),
+    (3, "Concat", "", ["x", "x"], {}, 1, "graph.op.Concat: attribute 'axis' is missing"),
+    (9, "Split", "", ["x"], {"split": [1, 1]}, 2, None),
+    (21, "Mul", "", ["x", "odd"], {}, 1, None),
+    (21, "Gather", "", ["x", "x"], {}, 1, "graph.op.Gather: operand 1 (indices) is float; it takes int32, int64"),
+    (21, "Add", "", ["x", "i"], {}, 1, "graph.op.Add: operand 1 (B) is int64, and A is float; they must have "
+     "one dtype: insert a Cast, or convert the constant"),
+]  # fmt: skip
+
+
+def test_calls_are_refused_for_their_reasons() -> None:
+    for opset, op_type, domain, operands, attributes, outputs, expected in CALLS:
+        graph, x, i = loaded(opset=opset)
+        values = {"x": x, "i": i, "odd": Value(0, None, "odd")}
+        held = [None if each is None else values[each] for each in operands]
+        if expected is None:
+            check_call(graph, op_type, domain, held, attributes, outputs)
+            continue
+        with pytest.raises(OperatorError) as caught:
+            check_call(graph, op_type, domain, held, attributes, outputs)
+        assert str(caught.value) == expected
+    check_operator(loaded()[0], "Relu", "")
+
+
+def test_an_unknown_attribute_in_an_invalid_model_is_no_fault_of_the_pass() -> None:
+    graph = Model.from_proto(
+        parse("(float[2] x, int64[2] i) => (float[2] y) { y = Add(x, i) }")
+    ).main
+    graph.model.gate.pass_name, graph.model.gate.at = "mine", "node"
+    with pytest.raises(
+        NoEquivalentForm, match=r"^Relu: it has no attribute 'k'; .*; the model was"
+    ):
+        check_call(graph, "Relu", "", graph.inputs[:1], {"k": 1}, 1)
+    with pytest.raises(
+        OperatorError, match=r"^mine: graph.op.Relu \(at node 'node'\): it has 1 output"
+    ):
+        check_call(graph, "Relu", "", graph.inputs[:1], {}, 2)
