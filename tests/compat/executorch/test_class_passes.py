@@ -6,6 +6,8 @@ from typing import Any
 import onnx
 import pytest
 
+import tiered
+from tests.recorded import assert_values
 from tiered import Graph, Model, PassContext, TieredError, UsageError, function_pass, module_pass
 from tiered.compat import executorch
 from tiered.compat.executorch import (
@@ -15,6 +17,7 @@ from tiered.compat.executorch import (
     PassResult,
     SubgraphMatcher,
     args_map,
+    class_passes,
     replace_pattern,
 )
 from tiered.testing import parse
@@ -355,3 +358,26 @@ def test_formal_parameters_are_those_of_the_schema() -> None:
     )
     assert args_map("Own", named, ["a"], {"k": 1}, "d") == (("a:None",), {"k": "1:None"})
     assert args_map("ConstantOfShape", named, [], {}) == ((), {})
+
+
+def test_managers_and_maps_are_recorded() -> None:
+    def shown(*args: Any, **more: Any) -> object:
+        manager = class_passes.FxPassManager(*args, **more)
+        return [getattr(each, "name", each) for each in manager.passes], manager.constraints
+
+    def check(graph_module: Any) -> None:
+        """Accept any module."""
+
+    names = {
+        "shown": shown,
+        "check": check,
+        "args_map": class_passes.args_map,
+        "before": class_passes.this_before_that_pass_constraint,
+        "manager": class_passes.FxPassManager(),
+        "identity": tiered.get_pass("eliminate_identity"),
+        "partial": partial(check, 1),
+        "kind": lambda value, schema: (value, None if schema is None else schema.name),
+        "Detach": class_passes.RemoveDetachPass,
+        "Scalar": class_passes.ScalarToTensorPass,
+    }
+    assert_values(__file__, names)

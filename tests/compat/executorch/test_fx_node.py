@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import content
 from tiered import Model
 from tiered.compat.executorch import GraphModule, PassBase, PassManager, PassResult
+from tiered.compat.executorch.fx_node import FxTarget, needed_operator, number_like, operator_of
 from tiered.runtime import run
 from tiered.support.errors import ModelError, PassError, UsageError
 from tiered.testing import parse
@@ -167,3 +169,60 @@ def test_attributes_are_set_together() -> None:
         node.kwargs["axis"] = 0
     node.kwargs = {**node.kwargs, "axis": 0}
     assert node.kwargs == {"axis": 0}
+
+
+ITEMS = """(float[4] x, bool c) => (float[2] y, float[2] b)
+    <float[2] w = {1,2}, float[2] u = {1,2}> {
+    a, b = Split<num_outputs = 2>(x) d = Clip(a, , ) y = Add(d, w) }"""
+
+
+class Named:
+    """A function or an overload of torch, by its name and its text."""
+
+    def __init__(self, text: str, name: str | None = None) -> None:
+        self.text = text
+        if name is not None:
+            self.__name__ = name
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+
+def rows(gm: Any) -> list[str]:
+    """Return the nodes of a graph, with operands, users and attributes."""
+    return [
+        f"{node.op} {node.name} {getattr(node.target, '__name__', node.target)} {node.args} "
+        f"{[*node.users]} {node.all_input_nodes} {dict(node.kwargs)}"
+        for node in gm.graph.nodes
+    ]
+
+
+def edited(edit: Any, text: str = ITEMS) -> list[str]:
+    """Return the nodes after an edit: it gets the graph, and its nodes by name."""
+    gm = module(text)
+    edit(gm.graph, lambda name: next(n for n in gm.graph.nodes if n.name == name))
+    gm.graph.lint()
+    return rows(gm)
+
+
+def test_nodes_and_targets_are_recorded() -> None:
+    gm = module(ITEMS)
+    names = {
+        "rows": lambda text=ITEMS: rows(module(text)),
+        "edited": edited,
+        "N": Named,
+        "FxTarget": FxTarget,
+        "op": operator_of,
+        "needed": needed_operator,
+        "like": number_like,
+        "operator": operator,
+        "np": np,
+        "value": gm.main.value,
+        "int64": Model.from_proto(parse("(int64[2] x) => (int64[2] y) { y = Neg(x) }")).main.inputs[
+            0
+        ],
+        "n": {node.name: node for node in gm.graph.nodes},
+    }
+    assert_values(__file__, names)

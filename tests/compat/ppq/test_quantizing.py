@@ -1,9 +1,12 @@
 """QuantableGraph and TargetPlatform: quantisation of a graph by PPQ's names."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.compat.ppq.small_graphs import graph, quantized
+from tests.recorded import assert_values
 from tests.small import ops
 from tiered import Model, UsageError
 from tiered.compat.ppq import (
@@ -179,3 +182,22 @@ def test_numbers_of_one_bin_have_a_range() -> None:
     made = quantable.quantize_operation("node_b", TargetPlatform.INT8, configs)
     assert quantable.activate([{"x": np.ones((2, 3), np.float32)}]) == []
     assert made.input_quant_config[0].scale == np.float32(1 / 127)
+
+
+def test_platforms_and_defaults_are_recorded() -> None:
+    def default(*args: Any, node: str = "node_b", **more: Any) -> object:
+        made = create_default_quant_config(graph().operations[node], *args, **more)
+        return [
+            f"{c.state.name} {c.num_of_bits} {c.quant_min} {c.quant_max} {c.observer_algorithm} "
+            f"{c.rounding.name}"
+            for c in made
+        ]
+
+    names = {
+        "T": TargetPlatform,
+        "default": default,
+        "P": QuantizationProperty,
+        "policy": QuantizationPolicy,
+        "R": RoundingPolicy,
+    }
+    assert_values(__file__, names)

@@ -5,7 +5,8 @@ import onnx
 import pytest
 
 from tests.conformance.random_networks import random_network
-from tests.small import model, ops
+from tests.recorded import assert_values
+from tests.small import model, ops, parsed
 from tiered import Model, PassContext, get_pass
 from tiered.compat.ppq.configs.config_reading import read_configs
 from tiered.compat.ppq.configs.qdq import write_configs
@@ -156,3 +157,30 @@ def test_nodes_with_configs_keep_them() -> None:
     assert read_configs(made) == []
     assert quantable_nodes(made) == [quantable]
     assert made.to_proto() == before
+
+
+def read(text: str, opset: int = 21) -> object:
+    """Return what stays in a model, its nodes, and the configs of each node that has some."""
+    constants = """
+        float s = {0.5}, float s2 = {0.25}, float[2] t = {0.5,0.25}, float[1] one = {0.5},
+        uint8 z = {3}, uint8 z0 = {0}, int8 i0 = {0}, int8[2] o = {0,0}, int16 h = {0},
+        int32 w0 = {0}, float tiny = {1e-40}, float inf = {inf}, float neg = {-1},
+        double d = {0.5}, float[1,2] block = {1,1}, uint8[2] q = {1,2}, int8[2,2] m = {1,2,3,4},
+        float[2] f = {1,2}"""
+    of = parsed(f"(float[2] x, uint8[2] u, float v) => (y) <{constants}> {{ {text} }}", opset=opset)
+    left = [each.reason for each in read_configs(of)]
+    nodes = [f"{n.op_type}{[v and v.name for v in n.inputs]}" for n in of.main.topological_order()]
+    configs = {
+        each.node.op_type: [
+            f"{c.state.name} {c.num_of_bits} {c.quant_min}..{c.quant_max} {c.channel_axis} "
+            f"{None if c.scale is None else c.scale.tolist()} "
+            f"{None if c.offset is None else c.offset.tolist()} {c.policy.is_symmetric}"
+            for c in each.config
+        ]
+        for each in quantable_nodes(of)
+    }
+    return left, nodes, configs
+
+
+def test_what_is_read_is_recorded() -> None:
+    assert_values(__file__, {"read": read})

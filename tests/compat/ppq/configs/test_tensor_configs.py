@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.recorded import assert_values
 from tiered import UsageError
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.policies import (
@@ -535,3 +536,18 @@ def test_copies_of_some_configs_are_dominated_among_themselves() -> None:
     assert copies[first] is not first
     assert first.copy_among(copies) is copies[first]
     assert set(copies) == {first, second}
+
+
+def test_configs_are_recorded() -> None:
+    def done(edit: Callable[[TensorQuantizationConfig], object], *args: Any, **more: Any) -> object:
+        made = config(*args, **more)
+        found = edit(made)
+        scale, offset = (v if v is None else v.tolist() for v in (made.scale, made.offset))
+        return found, made.state.name, scale, offset, made.is_revisable(), made.can_export()
+
+    names = {
+        "done": done, "config": config, "ready": ready, "in_state": in_state, "S": S, "np": np,
+        "SYM": SYMMETRIC, "ASYM": ASYMMETRIC, "CHANNELS": CHANNELS, "POWERS": POWERS,
+        "R": RoundingPolicy, "EXP": EXPONENTIAL,
+    }  # fmt: skip
+    assert_values(__file__, names)
