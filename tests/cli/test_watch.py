@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,10 @@ OPTIMIZE = ("optimize", "--dry-run")
 
 
 # --- remarks --------------------------------------------------------------------------------------
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("watch")
 
 
 def test_remarks_are_said_by_kind(cli: Cli, small: Path) -> None:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VARIES = re.compile(
     r" *\b\d+\.\d+ m?s\b| +(?=time$)|(?<=───)─+|(?<=lists all )\d+|(?<=\.py):\d+"
     r'|(tiered\.[\w.]+:)\d+|\b[0-9a-f]{16,}\b|(?<="seconds": )[\d.e-]+'
-    r"|^((?:seconds|peak_memory|versions): ).*"
+    r"|^((?:seconds|peak_memory|peak memory|versions): ).*"
 )
 """Times, how wide their column is, how many passes there are, digests, what the machine has."""
 
@@ -65,4 +65,4 @@ def _said(cli: Callable[..., Any], command: str) -> Iterator[str]:
 def _steady(text: str) -> str:
     for folder in (Path.cwd(), ROOT):
         text = text.replace(f"{folder}/", "")
-    return VARIES.sub(r"\1\2_", text)
+    return VARIES.sub(r"\1\2_", text.rstrip())

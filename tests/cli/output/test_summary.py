@@ -1,6 +1,6 @@
 """The summary of `tiered optimize`, for people."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -51,6 +51,10 @@ def summary(
 
 
 # --- the head and the tables ----------------------------------------------------------------------
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("summary")
 
 
 @pytest.mark.parametrize(
