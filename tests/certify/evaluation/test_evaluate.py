@@ -12,9 +12,11 @@ from tiered.certify.domains.terms import leaf, seed_of
 from tiered.certify.evaluation.evaluate import (
     NameScope,
     ProofSetting,
+    _counted,
     free as free_tensor,
     free_terms,
     is_known_function,
+    name_of,
     opaque,
     types_of_results,
 )
@@ -94,8 +96,9 @@ def test_small_equal_constants_are_one_object() -> None:
     large = known(np.zeros(1025, np.int64))
     assert given.shared(large) is large
     assert given.shared(known(np.zeros(1025, np.int64))) is not large
-    x = free("x", 2)
+    x, again = free("x", 2), free("x", 2)
     assert given.shared(x) is x
+    assert given.shared(again) is again
 
 
 def test_axioms_are_kept_with_the_node_that_used_them() -> None:
@@ -240,9 +243,12 @@ def test_zeros_that_may_be_absent_are_absent() -> None:
     with_bias = call("RNN", x, w, r, zero, hidden_size=4)
     other = call("RNN", x, w, r, known(-np.zeros((1, 8)), np.float32), hidden_size=4)
     lengths = call("RNN", x, w, r, None, known([0], np.int32), hidden_size=4)
-    keys = [one(opaque(each)).key for each in (plain, with_bias, other, lengths)]
+    ones = call("RNN", x, w, r, known(np.ones((1, 8)), np.float32), hidden_size=4)
+    unknown = call("RNN", x, w, r, free("b", 1, 8), hidden_size=4)
+    calls = (plain, with_bias, other, lengths, ones, unknown)
+    keys = [one(opaque(each)).key for each in calls]
     assert keys[0] == keys[1]
-    assert len(set(keys)) == 3
+    assert len(set(keys)) == 5
 
 
 def test_known_operands_are_computed_by_the_runtime() -> None:
@@ -327,6 +333,14 @@ def test_bodies_and_calls_are_nested_up_to_a_depth() -> None:
         assert (scope.depth, scope.calls) == (depth, calls)
         with pytest.raises(Unproved, match="nested too deep" if depth + calls == 64 else ""):
             scope.body(body("b () => (float[2] q) { q = Neg(p) }"), [])
+    last = NameScope(setting(), None, 63, 0)
+    assert last.body(body("b (float[2] p) => (float[2] q) { q = Neg(p) }"), [X])[0].shape == (4,)
+    function = '<domain: "own", opset_import: ["": 21]> F (p) => (q) { q = Neg(p) }'
+    (made,) = onnx.parser.parse_model(f"{HEADER} g () => () {{}} {function}").functions
+    last = NameScope(setting(functions={("own", "F", ""): made}), None, 0, 63)
+    last.values["x"] = X
+    last.run([onnx.helper.make_node("F", ["x"], ["y"], domain="own")])
+    assert found(last).shape == (4,)
     assert NameScope(setting()).depth == NameScope(setting()).calls == 0
 
 
@@ -436,3 +450,19 @@ def test_a_draw_of_known_operands_is_not_known() -> None:
     x = known([1, 2], np.float32)
     first = one(opaque(call("RandomUniformLike", x)))
     assert first.known is None
+    assert one(opaque(call("RandomNormal", shape=[2]))).shape == (2,)
+
+
+def test_an_absent_result_has_no_tensor() -> None:
+    scope = ran("y, = MaxPool<kernel_shape = [1]>(x)", head="float[1,1,4] x")
+    assert found(scope).shape == (1, 1, 4)
+
+
+def test_dims_that_depend_on_data_are_those_of_a_name_or_a_place() -> None:
+    assert [name_of(dim, 1, 2) for dim in ("N", None)] == ["N", (1, 2)]
+
+
+def test_other_axes_are_as_they_are_written() -> None:
+    for op, axis, counted in (("Softmax", -1, -1), ("Hardmax", -1, 1), ("Hardmax", 0, 0)):
+        (attribute,) = _counted(call(op, free("x", 2, 3), axis=axis)).attribute
+        assert attribute.i == counted

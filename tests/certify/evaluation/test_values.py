@@ -1,5 +1,7 @@
 """Tensors of the checker: terms are made when asked for, and keys say which are equal."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -155,3 +157,13 @@ def test_a_dtype_holds_another_if_it_has_all_of_its_values() -> None:
                 expected = bool(to.min <= of.min and of.max <= to.max)
             found = holds(TensorProto.DataType.Value(wide), TensorProto.DataType.Value(narrow))
             assert found is expected, (wide, narrow)
+
+
+def test_strings_are_equal_by_their_text() -> None:
+    def text(*words: str) -> CheckedTensor:
+        made: np.ndarray[Any, Any] = np.array(words, object)
+        return CheckedTensor(int(TensorProto.STRING), made.shape, lambda: made, made)
+
+    one, same, other = text("a" * 40, "b"), text("".join(["a"] * 40), "b"), text("a", "b" * 40)
+    assert one.key == same.key
+    assert one.key != other.key

@@ -23,7 +23,6 @@ from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.problem import content_of
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.types import TensorType, read_type, tensor_type, write_type
-from tiered.graph.queries.op_traits import RANDOM
 from tiered.support.operator_name import operator_name
 
 FunctionKey = tuple[str, str, str]
@@ -360,9 +359,7 @@ def free_terms(key: object, shape: Sequence[int]) -> Array:
 def is_known_function(op: str, domain: str, opset: int) -> bool:
     """Return whether an operator always gives equal results for equal operands."""
     schema = schema_of(op, domain, opset)
-    if schema is None or (not domain and op in RANDOM and op != "Dropout"):
-        return False
-    kind = getattr(schema, "node_determinism", None)
+    kind = getattr(schema, "node_determinism", OpSchema.NodeDeterminism.NonDeterministic)
     return kind != OpSchema.NodeDeterminism.NonDeterministic
 
 

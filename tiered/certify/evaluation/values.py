@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.certify.domains.terms import Array, digest, kind_of
-from tiered.graph.core.dtypes import DataType, is_float
+from tiered.graph.core.dtypes import DataType, integer_info
 
 MOST_ELEMENTS: Final = 1 << 22
 """Tensors with more elements have no terms."""
@@ -181,15 +181,12 @@ def holds(wide: int, narrow: int) -> bool:
     """Return whether one dtype has every value of another, special ones and signed zeros too."""
     if wide == narrow:
         return True
-    to, of = numpy_dtype(wide), numpy_dtype(narrow)
     if class_of(wide) != class_of(narrow):
         return False
     if class_of(wide) == "integer":
-        from tiered.graph.core.dtypes import integer_info
-
-        outer, inner = integer_info(to), integer_info(of)
+        outer, inner = (integer_info(numpy_dtype(dtype)) for dtype in (wide, narrow))
         return bool(outer.min <= inner.min and inner.max <= outer.max)
-    return is_float(to) and is_float(of) and (wide, narrow) in _WIDER
+    return (wide, narrow) in _WIDER
 
 
 _FLOATS: Final = {
