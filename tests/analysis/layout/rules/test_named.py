@@ -4,6 +4,7 @@ import pytest
 
 from tests.analysis.layout.rules.writing import known, node_of, orders_of_operand, written
 from tiered.analysis.layout.axis_propagation import KernelAccess
+from tiered.analysis.layout.rules.named import changed
 
 TURNED = (2, 0, 1)
 
@@ -157,3 +158,15 @@ def test_the_orders_of_the_operand_and_what_is_written_in_each() -> None:
          "its shape has fewer axes than its operand"),
     ):  # fmt: skip
         assert orders_of_operand(text, opset) == expected, text
+
+
+def test_the_axes_whose_sizes_may_change() -> None:
+    for text, expected in (
+        ("(float[2,3,4] x) => (y) <int64[1] b = {1}, int64[1] e = {2}> { y = Slice(x, b, e) }",
+         (0,)),
+        ("(float[2,N,4] x) => (y) <int64[6] p = {0,0,0,0,0,1}> { y = Pad(x, p) }", (2,)),
+        ("(float[2,?,4] x) => (y) <int64[6] p = {0,0,0,0,1,0}> { y = Pad(x, p) }", (1,)),
+        ("(float[] x, int64[1] b) => (float[] y) { y = Slice(x, b, b) }", ()),
+        ("(float[2,3] x) => (float[] y) { y = acme.Slice(x) }", (0, 1)),
+    ):  # fmt: skip
+        assert changed(node_of(text)) == expected, text

@@ -1,5 +1,7 @@
 """Operators with axes at fixed places: the orders in which they exist."""
 
+from itertools import permutations
+
 import pytest
 
 from tests.analysis.layout.rules.writing import allows, known, node_of, orders_of_operand, written
@@ -99,6 +101,13 @@ def test_the_orders_of_the_operand_and_what_is_written_in_each() -> None:
          {"021": "axis=0", "102": "axis=1", "120": "axis=2", "201": "axis=1", "210": "axis=2"}),
         ("(float[2,3,4] x) => (y) { y = Trilu(x) }", 21, {"021": "upper=0"}),
         ("(float[2,3,4] x) => (y) { y = Trilu<upper=0>(x) }", 21, {"021": ""}),
+        ("(float[2,3,4,5] x) => (y) { y = Trilu(x) }", 21,
+         {"0132": "upper=0", "1023": "", "1032": "upper=0"}),
+        ('(float[2,3,4] x) => (y) <int64[3] s = {2,3,4}> { y = Resize<mode="linear">(x, '
+         ', , s) }', 21,
+         {"021": "mode=linear 3:[2,4,3]", "102": "mode=linear 3:[3,2,4]",
+          "120": "mode=linear 3:[3,4,2]", "201": "mode=linear 3:[4,2,3]",
+          "210": "mode=linear 3:[4,3,2]"}),
         ("(float[2,3,4] x) => (y) <int64 k = {2}> { y = Trilu(x, k) }", 21,
          {"021": "upper=0 1:[-2]"}),
         ("(float[2,3,4] x, int64 k) => (y) { y = Trilu(x, k) }", 21, {"021": "upper=0"}),
@@ -146,3 +155,17 @@ def test_the_orders_of_the_operand_and_what_is_written_in_each() -> None:
          {}),
     ):  # fmt: skip
         assert orders_of_operand(text, opset) == expected, text
+
+
+def test_the_axes_of_indices_and_those_behind_stay_together() -> None:
+    for text, count in (
+        ("(float[2,3,4] x, int64[5,6,1] i) => (y) { y = GatherND(x, i) }", 40),
+        ("(float[2,3,4] x, int64[2,5,1] i) => (y) { y = GatherND<batch_dims=1>(x, i) }", 5),
+        ("(float[2,3,4,5] x, int64[6,2] i) => (y) { y = GatherND(x, i) }", 24),
+        ("(float[2,3,4] x, int64[5,1] i, float[5,3,4] u) => (y) { y = ScatterND(x, i, u) }", 14),
+        ("(float[2,3,4] x, int64[5,6,1] i, float[5,6,3,4] u) => (y) { y = ScatterND(x, i, u) }",
+         20),
+    ):  # fmt: skip
+        found = known(node_of(text))
+        labels = {label for own in (*found.inputs, *found.outputs) for label in own or ()}
+        assert sum(map(found.allows, permutations(sorted(labels)))) == count, text

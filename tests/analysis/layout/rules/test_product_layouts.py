@@ -36,6 +36,30 @@ def test_a_vector_is_the_second_operand_or_the_first() -> None:
     text = "(float[2,3,4] x, float[4] v) => (y) { y = MatMul(x, v) }"
     assert shapes(written(text, (1, 0, 2))) == [(3, 2, 4), (4,)]
     assert shapes(written(text, (0, 2, 1))) == [(4,), (2, 4, 3)]
+    text = "(float[4] v, float[2,4,5] x) => (y) { y = MatMul(v, x) }"
+    assert (known(node_of(text)).inputs, known(node_of(text)).outputs) == (
+        (None, (0, 2, 3)), ((0, 3),),
+    )  # fmt: skip
+    assert shapes(written(text, (1, 0), of_result=True)) == [(5, 2, 4), (4,)]
+
+
+def test_a_constant_on_either_side_is_transposed_with_its_batch() -> None:
+    text = f"(float[2,5,4] x) => (y) {WEIGHT} {{ y = MatMul(w, x) }}"
+    assert known(node_of(text)).inputs == (None, (0, 2, 3))
+    made = written(text, (0, 2, 1), of_result=True)
+    assert shapes(made) == [(2, 4, 5), (5, 4)]
+    numbers = ",".join(map(str, range(30)))
+    text = f"(float[2,3,4,5] x) => (y) <float[3,5,2] w = {{{numbers}}}> {{ y = MatMul(x, w) }}"
+    for perm, expected in (
+        ((0, 1, 3, 2), [(3, 2, 5), (2, 3, 5, 4)]),
+        ((1, 0, 2, 3), [(3, 2, 4, 5), (3, 1, 5, 2)]),
+        ((1, 0, 3, 2), [(3, 1, 2, 5), (3, 2, 5, 4)]),
+    ):
+        made = written(text, perm, of_result=True)
+        assert shapes(made) == expected, perm
+        constants = [array for at in range(2) if (array := made.const(at)) is not None]
+        first = constants[0].ravel()[:3].tolist()
+        assert first == ([0, 1, 2] if perm[2] == 2 else [0, 2, 4]), perm
 
 
 def test_flags_transpose_each_operand_of_a_gemm_alone() -> None:

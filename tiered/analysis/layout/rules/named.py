@@ -48,8 +48,7 @@ def quantization(node: Node) -> AxisPropagation:
 
 
 def _write_quantization(op: Permuted) -> Sequence[Value]:
-    scale = op.node.input(1)
-    if scale is None or scale.rank == 0:
+    if op.node.given(1).rank == 0:
         return op.emit(op.permuted())
     return op.emit(op.permuted(), axis=op.moved(op.propagation.own(0), op.node.attr("axis", 1)))
 
@@ -103,12 +102,12 @@ def unsqueeze(op: Permuted) -> Sequence[Value]:
 
 def changed(node: Node) -> Labels:
     """Return the axes of the first operand whose size changes, or may change."""
-    before, after = node.inputs[0], node.outputs[0]
-    if before is None or before.shape is None:
+    before, after = node.given(0).shape, node.output.shape
+    if before is None:
         return ()
-    if after is None or after.shape is None:
-        return whole(len(before.shape))
-    sizes = enumerate(zip(before.shape, after.shape, strict=True))
+    if after is None:
+        return whole(len(before))
+    sizes = enumerate(zip(before, after, strict=True))
     return tuple([axis for axis, (old, new) in sizes if old is None or old != new])
 
 
@@ -117,8 +116,8 @@ def slices(op: Permuted) -> Sequence[Value]:
     """Slice: the axes are given, or the leading ones."""
     axes, starts = constant_operand(op.node, 3), op.node.operand("starts")
     if axes is None:
-        count = None if starts is None else starts.dim(0)
         assert starts is not None
+        count = starts.dim(0)
         assert isinstance(count, int)
         # The axes have the dtype of the starts.
         axes = np.arange(count, dtype=np.int32 if starts.dtype == DataType.INT32 else np.int64)

@@ -90,7 +90,7 @@ def layer_normalization(node: Node) -> AxisPropagation | Skip:
     """
     axes = map_of(node)
     tail, widths = combined(axes), [len(own) for own in axes.inputs[1:] if own is not None]
-    if widths and max(widths) > len(tail):
+    if max(widths, default=0) > len(tail):
         return Skip("scale or bias may exceed the normalised dims")
     movable = all(width == len(tail) for width in widths)
     slots = [slot for slot, own in enumerate(axes.inputs) if not slot or own == tail]
@@ -169,15 +169,15 @@ def _resized(node: Node, labels: Labels) -> Labels:
     With scales, an axis is unchanged only if its scale is 1: a scale of 1.2 maps 3 elements to 3
     different ones. So do a crop and a policy that keeps the aspect ratio.
     """
-    value, before, after = node.operand("scales"), node.input(0), node.outputs[0]
+    value, before, after = node.operand("scales"), node.given(0).shape, node.output.shape
     has_scales = value is not None and value.dim(0) != 0
     keeps_ratio = newest_attribute(node, "keep_aspect_ratio_policy") not in _STRETCH
     crops = newest_attribute(node, "coordinate_transformation_mode") in _CROP
     if has_scales or keeps_ratio or crops:
         return labels
-    if after is None or after.shape is None or before is None or before.shape is None:
+    if after is None or before is None:
         return labels
-    pairs = [(before.shape[label], after.shape[label]) for label in labels]
+    pairs = [(before[label], after[label]) for label in labels]
     return tuple(
         label for label, (old, new) in zip(labels, pairs, strict=True) if old is None or old != new
     )

@@ -70,8 +70,7 @@ def _write_matmul_of_vector(matrices: int, summed: int, op: Permuted) -> Sequenc
 
 
 def _is_constant(node: Node, slot: int) -> bool:
-    value = node.inputs[slot]
-    return value is not None and value.tensor is not None
+    return node.given(slot).tensor is not None
 
 
 @lru_cache
