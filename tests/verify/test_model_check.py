@@ -10,6 +10,7 @@ from tests.small import model
 from tests.verify.in_process import InProcess, in_process
 from tiered import Model
 from tiered.graph import RewriteRecord
+from tiered.graph.core.interface_map import InterfaceMap
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.runtime.compare.outputs import Comparison, OutputDifference
 from tiered.runtime.inputs.make import Inputs
@@ -307,3 +308,39 @@ def test_several_passes_are_named_together() -> None:
     assert str(eight).endswith(
         "a, b, c, d, e, f and 2 more passes; `tiered bisect` names the one that is wrong"
     )
+
+
+def test_the_reference_is_asked_where_one_of_the_models_has_narrow_floats() -> None:
+    plain = "g (float[2] x) => (float[2] y) { y = Mul(x, x) }"
+    narrow = """g (float[2] x) => (float[2] y) {
+        h = Cast<to = TO>(x)  d = Mul(h, h)  y = Cast<to = 1>(d) }"""
+    for before, after, judge in (
+        (plain, plain.replace("y = Mul(x, x)", "a = Abs(x)  y = Mul(a, a)"), "onnxruntime"),
+        (narrow.replace("TO", "10"), plain, "onnx.reference"),
+        (plain, narrow.replace("TO", "10"), "onnx.reference"),
+        (narrow.replace("TO", "16"), plain, "onnx.reference"),  # which onnxruntime does not open
+    ):
+        _, case = case_of(after, before)
+        WholeModel().check(case)
+        assert [way.judge for way in case.methods] == [judge], (before, after)
+
+
+def test_samples_that_do_not_go_on_are_not_compared_nor_judged() -> None:
+    narrow = """g (float[2] x) => (float[2] y) {
+        h = Cast<to = 10>(x)  d = Mul(h, h)  y = Cast<to = 1>(d) }"""
+    after = model(narrow)
+    _, case = case_of(after, narrow.replace("Mul(h, h)", "Add(h, h)"), INFO._replace(
+        changes_interface=True))  # fmt: skip
+    after.main.rename_value(after.main.inputs[0], "z")
+    after.note_interface(InterfaceMap({"z": ("x", None)}, new="it is another model"))
+    WholeModel().check(case)
+    why = (
+        "the model before does not run on what the one after takes, so they were not compared: "
+        "it is another model"
+    )
+    fits = (
+        "the given inputs do not fit the model any more, so others were made: "
+        "inputs 1: the model has no input 'x'; it has z"
+    )
+    assert case.remarks == [why, fits]
+    assert [(way.by, way.why) for way in case.methods] == [("nothing", why)]

@@ -170,6 +170,15 @@ def test_values_that_a_region_made_are_kept_where_they_were_compared() -> None:
     assert [each.label for each in case.samples] == ["generated inputs 1"]
 
 
+def test_values_that_were_not_recorded_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.verify.baseline.RECORDED", -1)
+    text = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+        a = Mul(x, w)  b = Exp(a)  c = Identity(b)  y = Neg(c) }"""
+    for budget, by in ((16, "region"), (15, "nothing")):
+        ways, _ = checked(case_of(text, "eliminate_identity", budget=budget))
+        assert [way[0] for way in ways] == [by]
+
+
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     with Worker() as made:

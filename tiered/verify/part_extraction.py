@@ -158,7 +158,7 @@ class GraphPart:
             name
             for at in sorted(nodes)
             for name in self.nodes[at].output
-            if name and self.is_read_outside(name, nodes)
+            if self.is_read_outside(name, nodes)
         ]
 
     def is_read_outside(self, name: str, nodes: Collection[int]) -> bool:

@@ -86,3 +86,11 @@ def test_a_result_of_a_loop_enters_the_next_iteration() -> None:
             go = Identity(on)  g = Gather(x, v)  w = Identity(i) }}>
         y = Cast<to = 1>(s) }}"""
     assert kinds(text) == ["index"]
+
+
+def test_only_so_many_values_are_visited(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""(float[5,3] x, int64[1] i) {OUT} {{
+        a = Identity(i)  b = Identity(a)  y = Gather(x, b) }}"""
+    for most, expected in ((3, ["index"]), (2, [])):
+        monkeypatch.setattr("tiered.runtime.inputs.constraints._MAX_STEPS", most)
+        assert kinds(text) == expected

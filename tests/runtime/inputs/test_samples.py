@@ -13,7 +13,14 @@ from tiered import optimize_model
 from tiered.graph import DataType
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.runtime import Session
-from tiered.runtime.inputs.samples import Sample, Wanted, in_dtypes_of, read_samples, samples_for
+from tiered.runtime.inputs.samples import (
+    Sample,
+    Wanted,
+    _is_input,
+    in_dtypes_of,
+    read_samples,
+    samples_for,
+)
 from tiered.support.errors import ModelError, UsageError
 
 TWO = "g (float[N,3] x, float[N,3] w) => (float[N,3] y) { a = Identity(x)  y = Mul(a, w) }"
@@ -260,3 +267,11 @@ def test_shapes_are_by_the_name_of_the_dim_or_its_place() -> None:
     found = samples(ODD, shapes={"x": [6, 77], "s": [-1]})
     assert found[0].inputs.feeds["x"].shape == (6, 77)
     assert samples(ONE, shapes={"x": [0, 3]})[0].inputs.feeds["x"].shape == (0, 3)
+
+
+def test_files_of_a_folder_that_are_inputs() -> None:
+    for path, expected in (
+        ("f/x.npy", True), ("f/input_0.pb", True), ("f/input_12.pb", True), ("f/out_0.pb", False),
+        ("f/input_0.txt", False), ("f/input_0.npz", False), ("f/input_x.pb", False), ("npy", False),
+    ):  # fmt: skip
+        assert _is_input(path) is expected, path
