@@ -1,0 +1,104 @@
+"""Values as expressions of operators, and what a pass makes of a model as such a text."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tiered import Model, PassContext, get_pass
+from tiered.graph import Node, Tensor, Value
+from tiered.testing import parse
+
+_MOST = 16
+"""The largest number of elements of a constant that is written down."""
+
+
+class Writer:
+    """Writes values as calls of operators: a node that is read twice once, then its number.
+
+    Args:
+        first: the serial number of the last node whose outputs are written as names.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
+        self._numbers: dict[Node, int] = {}
+
+    def __call__(self, value: Value | None) -> str:
+        if value is None:
+            return "-"
+        if value.const is not None:
+            return _number(value.const) if value.const.size <= _MOST else f"{value.type}"
+        node = value.producer
+        if node is None or node.id <= self._first:
+            return value.name
+        which = f".{node.outputs.index(value)}" if len(node.outputs) > 1 else ""
+        if node in self._numbers:
+            return f"#{self._numbers[node]}{which}"
+        mark = ""
+        if sum(len(each.users) for each in node.outputs if each) > 1:
+            self._numbers[node] = len(self._numbers)
+            mark = f"#{self._numbers[node]}="
+        attributes = ", ".join(f"{key}={_number(each)}" for key, each in node.attributes.items())
+        bodies = "".join(
+            f" {{{', '.join(each.name for each in body.inputs)} -> "
+            f"{', '.join(map(self, body.outputs))}}}"
+            for body in node.bodies
+        )
+        called = f"{node.op_type}{f'<{attributes}>' if attributes else ''}"
+        return f"{mark}{called}({', '.join(map(self, node.inputs))}){bodies}{which}"
+
+
+def _number(each: Any) -> str:
+    if isinstance(each, Tensor):
+        each = each.numpy()
+    return str(each.tolist() if isinstance(each, np.ndarray) else each).replace(" ", "")
+
+
+def outcome(header: str, text: str) -> str:
+    """Return the outputs of a model after a pass, or why the pass does nothing.
+
+    Args:
+        header: the pass with its options, the opset, and the target or `-`.
+        text: the model.
+    """
+    pass_, opset, target = header.split()
+    model = Model.from_proto(parse(text, opset=int(opset)))
+    model.refresh_types()
+    mark = model.mark()
+    context = PassContext.isolated(opt_level=4, backend=None if target == "-" else target)
+    get_pass(pass_).apply(model, context)
+    if not model.changed_since(mark):
+        reasons = dict.fromkeys(remark.reason for remark in context.remarks)
+        return f"stays: {'; '.join(reasons)}" if reasons else "stays"
+    write = Writer()
+    return "; ".join(f"{value.name} = {write(value)}" for value in model.main.outputs)
+
+
+def check_corners(path: Path) -> None:
+    """Hold what passes do in corners against a file.
+
+    A section begins with `= pass opset target` and a model. After it, a line `old ==> new` changes
+    one text of the model, or several with ` && ` between, and the next one is the outcome.
+    """
+    header = base = old = ""
+    for line in path.read_text().splitlines():
+        if line.startswith("= "):
+            header, base = line[2:], ""
+        elif not base:
+            base = line
+        elif line.startswith("  "):
+            assert outcome(header, changed(base, old)) == line.strip(), (header, old)
+        else:
+            old = line
+
+
+def changed(text: str, changes: str) -> str:
+    """Return a text with some changes of `check_corners`; `-` stands for none."""
+    if changes == "-":
+        return text
+    for change in changes.split(" && "):
+        old, _, new = change.partition(" ==> ")
+        assert old in text, change
+        text = text.replace(old, new)
+    return text
