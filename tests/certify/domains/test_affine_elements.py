@@ -1,13 +1,16 @@
 """Elements over the reals obey the laws of a field, up to the rounding of their numbers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from tests.certify.call import FLOAT
 from tests.certify.reals.field import DOMAIN, number, ran, unknown
 from tiered.certify.domains.affine_elements import Affine, by_channel
-from tiered.certify.domains.element_arrays import affine, is_number
+from tiered.certify.domains.element_arrays import affine, atoms_of, is_number
 from tiered.certify.domains.terms import Array, seed_of
-from tiered.certify.evaluation.values import Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 
 EPSILON = 2.0**-23
 NO_ATOM = np.zeros((), np.uint64)
@@ -45,7 +48,8 @@ def test_summands_have_no_order_and_cancel(reals: Affine) -> None:
     assert are_same(reals.add(x, y, reals.scaled(y, -1)), x)
     assert are_same(reals.add(x, x), reals.scaled(x, 2))
     assert is_number(reals.add(x, reals.scaled(x, -1))).all()
-    assert not are_same(reals.add(x, y), reals.add(x, z))
+    assert (reals.add(x, y)["a"] != reals.add(x, z)["a"]).all()
+    assert (reals.add(x, y)["a"] != reals.add(z, y)["a"]).all()
 
 
 def test_a_factor_of_a_sum_is_one_of_its_summands(reals: Affine) -> None:
@@ -76,6 +80,9 @@ def test_a_product_of_sums_is_the_sum_of_products(reals: Affine) -> None:
     assert are_same(whole, parts)
     assert are_same(reals.mul(reals.add(x, m), y), reals.add(reals.mul(x, y), reals.scaled(y, 2)))
     assert are_same(reals.mul(y, reals.add(x, m)), reals.mul(reals.add(x, m), y))
+    one = reals.constant(np.ones((2, 3)))
+    assert are_same(reals.mul(reals.add(x, one), y), reals.add(reals.mul(x, y), y))
+    assert are_same(reals.mul(x, reals.add(y, one)), reals.add(reals.mul(x, y), x))
 
 
 def test_numbers_beside_products_of_one_array_stay_numbers(reals: Affine) -> None:
@@ -91,8 +98,12 @@ def test_the_reciprocal_of_a_multiple_and_of_zero(reals: Affine) -> None:
     assert are_same(reals.inverse(reals.scaled(x, 4)), reals.scaled(reals.inverse(x), 0.25))
     with pytest.raises(Unproved, match="a division by zero"):
         reals.inverse(reals.constant(np.array([1.0, 0.0])))
-    moved = reals.add(x, reals.constant(np.ones((2, 3))))
-    assert not are_same(reals.inverse(moved), reals.inverse(x))
+    with pytest.raises(Unproved, match="a division by zero"):
+        reals.inverse(reals.constant(np.zeros(2)))
+    ones = reals.constant(np.ones((2, 3)))
+    assert are_same(reals.inverse(ones), ones)
+    assert not are_same(reals.inverse(reals.add(x, ones)), reals.inverse(x))
+    assert (reals.inverse(x)["s"] == 1).all()
 
 
 def test_what_is_no_number_is_unknown(reals: Affine) -> None:
@@ -110,6 +121,15 @@ def test_numbers_within_four_ulps_count_as_one_and_the_distance_is_kept(reals: A
     far = reals.canonical(np.array([1.0 + 9 * EPSILON]))
     assert far.tolist() != [1.0]
     assert reals.bound == pytest.approx(3, rel=1e-3)
+    known = Affine(EPSILON)
+    known.canonical(np.array([0.5, 1.0, 5.0]))
+    for value, expected in ((1 + 3 * EPSILON, 1.0), (1 - 4 * EPSILON, 1.0), (5 + EPSILON, 5.0),
+                            (0.5 - EPSILON, 0.5)):  # fmt: skip
+        assert known.canonical(np.array([value])).tolist() == [expected]
+    assert known.bound == 4
+    two = Affine(EPSILON)
+    ends = two.canonical(np.array([1 - 2 * EPSILON, 1 + 2 * EPSILON]))
+    assert two.canonical(np.array([1.0])).tolist() == ends[:1].tolist()
     assert reals.canonical(np.array([-0.0])).view(np.uint64).tolist() == [0]
     assert reals.canonical(np.array([np.inf])).tolist() == [np.inf]
 
@@ -120,7 +140,11 @@ def test_functions_of_equal_elements_are_equal(reals: Affine) -> None:
     assert are_same(reals.hashed(seed_of(1), reals.scaled(x, 3)), reals.hashed(seed_of(1), near))
     assert not are_same(reals.hashed(seed_of(1), x), reals.hashed(seed_of(2), x))
     assert not are_same(reals.hashed(seed_of(1), x), reals.hashed(seed_of(1), y))
-    assert not are_same(reals.hashed(seed_of(1), x), reals.hashed(seed_of(1), reals.scaled(x, 2)))
+    ones = [reals.constant(np.full((2, 3), float(number))) for number in (1, 2)]
+    others = [x, *(reals.scaled(x, factor) for factor in (2, 3)), *(reals.add(x, n) for n in ones)]
+    found = [reals.hashed(seed_of(1), each)["a"].ravel() for each in others]
+    assert len(np.unique(np.concatenate(found))) == 5 * 6
+    assert (reals.plain(x) == atoms_of(x)).all()
 
 
 def test_totals_are_in_any_order_and_take_scales_out(reals: Affine) -> None:
@@ -132,6 +156,7 @@ def test_totals_are_in_any_order_and_take_scales_out(reals: Affine) -> None:
     numbers = reals.constant(np.arange(6.0).reshape(2, 3))
     assert are_same(reals.total(numbers), reals.constant(np.array([3.0, 12.0])))
     assert are_same(reals.total(x[:, :0]), reals.constant(np.zeros(2)))
+    assert reals.total(x[:, :0]).shape == (2,)
     mixed = reals.scaled(x, np.array([1.0, 2.0, 3.0]))
     assert not are_same(reals.total(mixed), reals.total(x))
     assert are_same(reals.total(mixed), reals.total(mixed[:, ::-1]))
@@ -153,6 +178,16 @@ def test_scales_and_offsets_of_rows_go_into_the_columns(reals: Affine) -> None:
     more = reals.constant(np.broadcast_to(by_column @ WEIGHTS, (2, 2)))
     assert are_same(found, reals.add(plain, more))
     assert are_same(reals.dots(x, reals.constant(3 * WEIGHTS), 3 * WEIGHTS), reals.scaled(plain, 3))
+    several = np.stack([WEIGHTS, 3 * WEIGHTS, WEIGHTS + 1])
+    batch = reals.dots(x, reals.constant(several), several)
+    assert batch.shape == (3, 2, 2)
+    assert are_same(batch[0], plain)
+    assert are_same(batch[1], reals.scaled(plain, 3))
+    assert not are_same(batch[2], plain)
+    none = reals.free(("none",), (4, 2, 0))
+    zeros = reals.dots(none, reals.constant(np.zeros((4, 0, 5))), np.zeros((4, 0, 5)))
+    assert are_same(zeros, reals.constant(np.zeros((4, 2, 5))))
+    assert zeros.shape == (4, 2, 5)
     empty = reals.dots(x[:, :0], reals.constant(WEIGHTS[:0]), WEIGHTS[:0])
     assert are_same(empty, reals.constant(np.zeros((2, 2))))
 
@@ -165,6 +200,17 @@ def test_products_of_unknowns_take_the_scale_of_each_row_out(reals: Affine) -> N
     assert are_same(reals.dots(reals.scaled(x, 3), columns, None), reals.scaled(plain, 3))
     assert are_same(reals.dots(x, reals.scaled(columns, 5), None), reals.scaled(plain, 5))
     assert are_same(reals.dots(y, np.swapaxes(x, 0, 1), None), plain.T)
+    uneven = reals.scaled(x, np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    found = reals.dots(uneven, reals.constant(WEIGHTS), WEIGHTS)
+    assert found.shape == (2, 2)
+    again = reals.dots(uneven, reals.constant(2 * WEIGHTS), 2 * WEIGHTS)
+    assert are_same(again, reals.scaled(found, 2))
+    assert not are_same(found, reals.dots(x, reals.constant(WEIGHTS), WEIGHTS))
+    with_zero = x.copy()
+    with_zero[0, 0] = affine(NO_ATOM, NO_ATOM, 0.0, 0.0)
+    made = reals.dots(with_zero, columns, None)
+    assert are_same(made[1], plain[1])
+    assert (made[0]["a"] != plain[0]["a"]).all()
     zeros = reals.constant(np.zeros((2, 3)))
     assert are_same(reals.dots(zeros, columns, None), reals.constant(np.zeros((2, 2))))
 
@@ -220,3 +266,9 @@ def test_elements_are_equal_by_atoms_and_nearly_equal_numbers() -> None:
     assert not DOMAIN.are_equal(ran("Mul", x, z), ran("Mul", x, x))
     assert not DOMAIN.are_equal(half, ran("Mul", x, number(0.75)))
     assert not DOMAIN.are_equal(half, ran("Add", half, number(0.5)))
+    reals, ones = Affine(EPSILON), np.zeros(2, np.uint64)
+    for factor, is_equal in ((1 - 4 * EPSILON, True), (1 - 5 * EPSILON, False)):
+        terms = [affine(ones, ones, scale, 0.0) for scale in (1.0, factor)]
+        one, other = (CheckedTensor(FLOAT, (2,), partial(np.asarray, each)) for each in terms)
+        assert reals.are_equal(one, other) is is_equal
+        assert reals.bound == 4

@@ -1,9 +1,13 @@
 """Nodes whose operands are known are computed by onnxruntime."""
 
+from collections import OrderedDict
+
 import numpy as np
+import onnx
 import pytest
 
 from tests.certify.call import call, known
+from tiered.certify.evaluation import constants
 from tiered.certify.evaluation.constants import run_node
 from tiered.certify.evaluation.values import MOST_ELEMENTS, Unproved
 
@@ -42,3 +46,32 @@ def test_what_is_no_tensor_or_too_large_is_not_computed() -> None:
         run_node(call("Nothing", X))
     with pytest.raises(Unproved, match="elements are computed"):
         run_node(call("Not", known(np.zeros(MOST_ELEMENTS + 1), np.bool_)))
+
+
+def test_few_small_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = list[str]()
+
+    def run(node: onnx.NodeProto, *_: object) -> list[np.ndarray]:
+        ran.append(node.op_type)
+        return [np.zeros(3, np.float32)]
+
+    monkeypatch.setattr(constants, "_run", run)
+    monkeypatch.setattr(constants, "_RESULTS", OrderedDict())
+    monkeypatch.setattr(constants, "_KEPT", 2)
+    for most, counts in ((12, [1, 1, 2, 2, 3, 3, 3, 4]), (11, [1, 2, 3, 4, 5, 6, 7, 8])):
+        monkeypatch.setattr(constants, "_KEPT_BYTES", most)
+        ran.clear()
+        constants._RESULTS.clear()
+        found = []
+        for op in ("Neg", "Neg", "Abs", "Neg", "Exp", "Exp", "Abs", "Neg"):
+            run_node(call(op, X))
+            found.append(len(ran))
+        assert found == counts
+
+
+def test_constants_of_at_most_some_elements_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "_run", lambda *_: [np.zeros(3, np.float32)])
+    monkeypatch.setattr(constants, "MOST_ELEMENTS", 6)
+    assert len(run_node(call("Add", X, X))) == 1
+    with pytest.raises(Unproved, match="constants of more than 6 elements are computed"):
+        run_node(call("Sum", X, X, known([1], np.float32)))
