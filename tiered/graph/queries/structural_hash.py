@@ -32,7 +32,7 @@ def value_digests(graph: Graph, given: Mapping[Value, str] | None = None) -> Map
         given: digests of its inputs, constants and captured values, by which they are values of
             another graph; the contents of these constants are not read.
     """
-    digests = _Digests(graph.model, given=given or {})
+    digests = _Digests(graph.model, given=given)
     digests.graph(graph)
     return digests.values
 
