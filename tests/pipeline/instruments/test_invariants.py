@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.small import drop_neg, fuse_relu, keep_abs, model
-from tiered import Graph, Model, PassContext, Sequential, module_pass, optimize_model
+from tiered import Graph, Model, PassContext, Sequential, module_pass, optimize_model, proto_pass
 from tiered.pipeline.instruments import Invariants
 from tiered.support.errors import PassError
 
@@ -122,3 +123,14 @@ def test_the_default_pipeline_keeps_them() -> None:
     with PassContext(instruments=[Invariants()]):
         Sequential([fuse_relu, drop_neg, keep_abs])(model())
         optimize_model(model(NESTED), opt_level=3)
+
+
+def test_a_pass_over_protos_may_exchange_the_whole_model() -> None:
+    def to_abs(proto: onnx.ModelProto) -> onnx.ModelProto:
+        proto.graph.node[1].op_type = "Abs"
+        return proto
+
+    given = model(WITH_WEIGHT)
+    with PassContext(instruments=[Invariants()]):
+        proto_pass(to_abs, opt_level=0)(given)
+    assert [node.op_type for node in given.main.nodes] == ["Add", "Abs"]

@@ -90,7 +90,10 @@ def _graph(graph: Graph) -> Piece:
 
 def unaccounted(before: Fingerprint, after: Fingerprint, edits: Iterable[Entry]) -> Iterator[str]:
     """Yield the pieces that differ between two fingerprints without an edit."""
-    touched = {piece for entry in edits for piece in _touched(entry)}
+    entries = list(edits)
+    if any(entry[0] is Edit.EXCHANGE_CONTENT for entry in entries):
+        return  # all pieces are others
+    touched = {piece for entry in entries for piece in _touched(entry)}
     for piece in {**before, **after}:
         old, new = before.get(piece), after.get(piece)
         if old is not None and new is not None:
