@@ -147,17 +147,21 @@ def simplified(text: str) -> Model:
         ("Cast<to=1>(x)", []),
         ("CastLike(x, x)", []),
         ("Cast<to=10>(x)", ["Cast"]),
+        ("CastLike(u, u)", ["F", "CastLike"]),
         ("Abs(x)", ["Abs"]),
     ],
 )
 def test_a_copy_is_removed(line: str, left: list[str]) -> None:
     result = "float16" if "10" in line else "float"
-    model = simplified(f"(float[2] x) => ({result}[2] y) {{ a = {line}  y = Neg(a) }}")
+    before = "u = own.F(x) " if "u" in line else ""
+    model = simplified(f"(float[2] x) => ({result}[2] y) {{ {before} a = {line}  y = Neg(a) }}")
     assert ops(model) == [*left, "Neg"]
 
 
 def test_a_copy_that_is_an_output_stays() -> None:
     assert ops(simplified("(float[2] x) => (float[2] y) { y = Identity(x) }")) == ["Identity"]
+    text = "(float[2] x) => (float[2] y) { a = Neg(x)  y = Identity(a) }"
+    assert ops(simplified(text)) == ["Neg", "Identity"]
 
 
 def test_a_constant_becomes_an_initializer_unless_it_is_an_output() -> None:
@@ -184,20 +188,48 @@ def test_small_results_of_constants_are_computed(size: int, is_folded: bool) -> 
 
 
 def test_large_constants_are_not_computed_with() -> None:
-    many = ",".join(["1"] * 1025)
+    for size, left in ((1024, ["Add"]), (1025, ["ReduceMax", "Add"])):
+        many = ",".join(["1"] * size)
+        model = simplified(
+            f"(float x) => (float y) <float[{size}] c = {{{many}}}> "
+            "{ a = ReduceMax<keepdims=0>(c)  y = Add(x, a) }"
+        )
+        assert ops(model) == left
+
+
+def test_only_what_others_read_becomes_a_constant() -> None:
     model = simplified(
-        f"(float x) => (float y) <float[1025] c = {{{many}}}> "
-        "{ a = ReduceMax<keepdims=0>(c)  y = Add(x, a) }"
+        """(float[2] x) => (float[2] y) <float[2] c = {1,2}> {
+        a = Neg(c)  b = Abs(a)  s = Shape(x)  y = Add(x, b) }"""
     )
-    assert ops(model) == ["ReduceMax", "Add"]
+    assert ops(model) == ["Shape", "Add"]
+    assert [value.name for value in model.main.initializers] == ["b"]
 
 
 def test_what_is_an_output_or_random_or_read_by_no_other_stays() -> None:
     model = simplified(
         """(float[2] x) => (float[2] y, float[2] z) <float[2] c = {1,2}> {
-        z = Neg(c)  r = RandomUniform<shape=[2]>()  a = Add(c, r)  y = Add(x, a) }"""
+        z = Neg(c)  r = RandomUniform<shape=[2]>()  a = Add(c, r)  b = Add(a, z)  y = Add(x, b)
+        }"""
     )
-    assert sorted(ops(model)) == ["Add", "Add", "Neg", "RandomUniform"]
+    assert sorted(ops(model)) == ["Add", "Add", "Add", "Neg", "RandomUniform"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "RandomNormalLike(c)",
+        "com.microsoft.Gelu(c)",
+        """If(t) <then_branch = g () => (float[2] p) { p = Neg(c) },
+                  else_branch = h () => (float[2] q) { q = Abs(c) }>""",
+    ],
+)
+def test_random_numbers_bodies_and_other_domains_are_not_computed(call: str) -> None:
+    model = simplified(
+        f"""(float[2] x) => (float[2] y) <float[2] c = {{1,2}}, bool t = {{1}}> {{
+        a = {call}  y = Add(x, a) }}"""
+    )
+    assert len(ops(model)) == 2
 
 
 def test_known_elements_of_shapes_are_folded() -> None:
@@ -213,9 +245,10 @@ def test_known_elements_of_shapes_are_folded() -> None:
     np.testing.assert_array_equal(shape.const, [3, 2])
 
 
-def test_elements_that_are_dynamic_are_not_folded() -> None:
+def test_elements_that_are_dynamic_or_an_output_are_not_folded() -> None:
     model = simplified("(float[N,3] x) => (int64[2] y) { s = Shape(x)  y = Neg(s) }")
     assert ops(model) == ["Shape", "Neg"]
+    assert ops(simplified("(float[2,3] x) => (int64[2] y) { y = Shape(x) }")) == ["Shape"]
 
 
 @pytest.mark.parametrize(
@@ -264,3 +297,16 @@ def test_a_split_whose_only_part_is_all_is_read_past(
     (operand,) = made_by(model, "y").inputs
     assert operand is not None
     assert (operand.name == "x") == is_read_past
+
+
+def test_a_split_is_read_past_along_its_axis_if_the_size_is_known() -> None:
+    for first, outputs, expected in (
+        ("a, b = Split(x, s)", "float[3,2] y", "x"),
+        ("a, b = Split(x, s)", "float[3,2] y, float[3,2] a", "a"),
+        ("u = own.F(x)  a, b = Split(u, s)", "float[3,2] y", "a"),
+        ("a, b, = own.F(x)", "float[3,2] y", "a"),
+    ):
+        model = simplified(
+            f"(float[3,2] x) => ({outputs}) <int64[2] s = {{3,0}}> {{ {first}  y = Neg(a) }}"
+        )
+        assert made_by(model, "y").given(0).name == expected, first

@@ -56,7 +56,7 @@ def legalize_nodes(
     # Bodies first: a branch may be taken apart once no operator of it nests any more.
     for graph in reversed(tuple(checked_graphs(model, backend))):
         for node in tuple(graph.topological_order()):
-            if not node.is_live or node.is_op("Constant"):
+            if not node.is_live:
                 continue
             refused = backend.refusals(node)
             if not refused:
@@ -136,19 +136,19 @@ def simplify(nodes: Sequence[Node]) -> None:
         nodes: the nodes of one expanded body, producers first.
     """
     for node in nodes:
-        is_constant = node.is_live and node.is_op("Constant")
+        tensor = node.output.tensor if node.is_op("Constant") else None
         # onnx's inference knows no initializer that is the output of a body.
-        if is_constant and node.output.tensor is not None and not node.output.is_graph_output:
-            node.owner.become_constant(node.output, node.output.tensor)
+        if tensor is not None and not node.output.is_graph_output:
+            node.owner.become_constant(node.output, tensor)
     for node in nodes:
         if node.is_live and _copies(node) and not node.output.is_graph_output:
-            node.owner.replace(node, [node.inputs[0]])
+            node.owner.replace(node, [node.given(0)])
     for node in reversed(nodes):  # a Concat before the Split that it reads
         if node.is_live:
             _drop_empty_parts(node)
     for node in nodes:
         for value in node.outputs if node.is_live else ():
-            if value is not None and not node.is_op("Constant") and value.is_used:
+            if value is not None and value.is_used:
                 _fold_elements(node, value)
     constant: dict[Value, None] = {}
     for node in nodes:
@@ -182,7 +182,7 @@ def _drop_empty_parts(node: Node) -> None:
 
 
 def _read_past(node: Node) -> None:
-    x, axis = node.given(0), node.attr("axis", 0)
+    x, axis = node.given(0), node.attr("axis")
     used = [value for value in node.outputs if value is not None and value.is_used]
     if len(used) != 1 or used[0].is_graph_output:
         return
