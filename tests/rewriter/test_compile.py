@@ -10,6 +10,7 @@ from tiered import DataType
 from tiered.rewriter import (
     Pattern,
     PatternError,
+    chain,
     compile_pattern,
     const,
     op,
@@ -69,6 +70,19 @@ def test_conditions_on_an_absent_operand_hold() -> None:
     )
 
 
+def test_conditions_on_a_choice_that_is_not_taken_hold() -> None:
+    pattern = op.Relu(op.Neg(var.a.having(rank=5)) | var.b)
+    assert bound(pattern, "{ y = Relu(x) }") == {"a": None, "b": "x"}
+
+
+def test_conditions_on_a_chain_are_on_its_last_result() -> None:
+    body = "{ a = Abs(x) b = Flatten(a) c = Neg(b) d = Unsqueeze(c, k) y = Relu(d) }"
+    signature = "g (float[2,3] x) => (float[1,2,3] y) <int64[1] k = {0}>"
+    links = chain(op.Flatten | op.Neg | op.Unsqueeze, op.Abs(var.a))
+    for rank, fits in ((3, True), (2, False)):
+        assert matches(op.Relu(links.having(rank=rank)), body, signature) is fits
+
+
 def test_conditions_on_a_constant() -> None:
     pattern = op.Mul(var.a, const(name="k").having(rank=0))
     assert matches(pattern, "<float k = {3}> { y = Mul(x, k) }")
@@ -91,6 +105,15 @@ def test_several_nodes_at_once_share_something() -> None:
     (match,) = found(pattern, f"{TWO} {{ y = Relu(x) z = Neg(x) }}")
     assert [root.op_type for root in match.roots] == ["Relu", "Neg"]
     assert not matches(pattern, "{ y = Relu(x) z = Neg(y) }", TWO)
+
+
+def test_a_root_has_its_operator_and_what_it_shares_is_bound() -> None:
+    assert not matches(op.Relu(var.a) & op.Neg(var.a), "{ y = Relu(x) z = Abs(x) }", TWO)
+    either = op.Relu(op.Neg(var.b) | var.a) & op.Abs(var.b)
+    assert not matches(either, "{ y = Relu(x) z = Abs(x) }", TWO)
+    assert matches(either, "{ n = Neg(x) y = Relu(n) z = Abs(x) }", TWO)
+    inner = op.Abs(...)
+    assert matches(op.Relu(inner) & op.Neg(inner), "{ a = Abs(x) y = Relu(a) z = Neg(a) }", TWO)
 
 
 def test_they_may_share_a_node_deep_inside() -> None:
@@ -144,6 +167,10 @@ def starts(pattern: Pattern, text: str, signature: str = X_TO_Y) -> bool:
         (op.Add(op.Neg(var.a), op.Abs(var.b)), "{ n = Neg(x) y = Add(x, n) }", False),
         (op.Max(op.Neg(var.a), var.b), "{ n = Neg(x) y = Max(x, n, x) }", False),
         (op.Clip(var.a, const()), "{ y = Clip(x) }", True),  # older opsets have an attribute
+        (op.Clip(op.Neg(var.a), const()), "{ y = Clip(x) }", False),
+        (op("d").Clip(var.a, const()), "{ y = d.Clip(x, x) }", False),
+        (op.Gemm(var.a, var.b, const()), "{ y = Gemm(x, x) }", False),
+        (op.Gemm(var.a, var.b, op.Neg(var.c)), "{ y = Gemm(x, x, ) }", False),
     ],
 )
 def test_the_producers_of_the_operands_tell_most_nodes_apart(
