@@ -8,6 +8,7 @@ from tests.small import model
 from tiered import Graph, Node, SearchLimitError, UsageError
 from tiered.compat import ppq
 from tiered.rewriter import opset_matching, path_matching, pattern_matching
+from tiered.rewriter.subgraphs.graph_search import has_edge, search_order
 
 DIAMOND = """g (float[2,3,4,4] x, float[3,3,1,1] w) => (float[2,3,4,4] y) {
     c = Conv(x, w)  r = Relu(c)  l = Sigmoid(r)  m = Tanh(r)  a = Add(l, m)  d = Conv(a, w)
@@ -153,6 +154,47 @@ def test_slots_tell_operands_apart() -> None:
     assert [count(None, 0), count(None, 1), count(0, None), count(1, None)] == [1, 0, 1, 0]
 
 
+def test_an_edge_is_from_an_output_to_an_input_or_a_body() -> None:
+    text = """g (float[2] x, bool c) => (float[1] y, float[1] z) {
+        a, b = Split<axis=0, num_outputs=2>(x)  y = Sub(b, a)
+        z = If(c) <then_branch = t () => (float[1] p) { p = Neg(a) },
+                   else_branch = e () => (float[1] q) { q = Abs(a) }> }"""
+    found = graph(text)
+    split, sub, branch = (found.nodes_of(name)[0] for name in ("Split", "Sub", "If"))
+    inner = branch.bodies[0].nodes[0]
+    rows = [
+        (split, sub, "**", True), (split, sub, "0*", True), (split, sub, "00", False),
+        (split, sub, "01", True), (split, sub, "10", True), (split, sub, "11", False),
+        (split, sub, "*2", False), (sub, split, "**", False), (split, branch, "**", True),
+        (split, branch, "0*", True), (split, branch, "1*", False), (split, branch, "*0", False),
+        (sub, branch, "**", False), (split, inner, "**", False),
+    ]  # fmt: skip
+    for tail, head, slots, expected in rows:
+        output, index = (None if slot == "*" else int(slot) for slot in slots)
+        assert has_edge(tail, head, output, index) is expected, (tail, head, slots)
+
+
+def test_as_many_as_the_limit_are_found() -> None:
+    assert len(path_matching(graph(), "Conv", any_step, "Conv", "down", max_paths=2)) == 2
+    with pytest.raises(SearchLimitError, match="more than 1 paths"):
+        path_matching(graph(), "Conv", any_step, "Conv", "down", max_paths=1)
+    pair: tuple[list[Any], list[tuple[int, int]]] = ["Neg", "Abs"], [(0, 1)]
+    assert len(pattern_matching(graph(), *pair, max_candidates=2)) == 1
+    with pytest.raises(SearchLimitError, match="more than 1 partial matches"):
+        pattern_matching(graph(), *pair, max_candidates=1)
+
+
+def test_a_search_begins_at_the_last_node_that_nothing_reads() -> None:
+    rows = [
+        (1, [], [0]),
+        (3, [(0, 1), (1, 2)], [2, 1, 0]),
+        (3, [(1, 0), (1, 2)], [2, 1, 0]),
+        (4, [(0, 1), (0, 2), (1, 3), (2, 3)], [3, 1, 2, 0]),
+    ]
+    for count, edges, expected in rows:
+        assert search_order(count, edges, {}) == expected
+
+
 def test_predicates_are_patterns() -> None:
     found = pattern_matching(graph(), [lambda node: node.name == "node_n", "Abs"], [(0, 1)])
     assert labels(*found) == ["n", "y"]
@@ -173,6 +215,9 @@ def test_too_many_partial_matches_raise() -> None:
         (["Relu", "Neg"], [(0, 1), (1, 0)], "form a cycle"),
         (["Relu", "Neg"], [], "not connected"),
         (["Relu"], [(0, 1)], r"edge \(0, 1\) is outside of the 1 patterns"),
+        (["Relu"], [(1, 0)], r"edge \(1, 0\) is outside of the 1 patterns"),
+        (["Relu", "Neg"], [(0, 1), (-1, 1)], r"edge \(-1, 1\) is outside of the 2 patterns"),
+        (["Relu", "Neg"], [(0, 1), (0, -1)], r"edge \(0, -1\) is outside of the 2 patterns"),
         ([], [], "there are no patterns"),
     ],
 )
