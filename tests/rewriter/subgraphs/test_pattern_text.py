@@ -72,6 +72,8 @@ def test_initializers_are_numbers_or_any_constants() -> None:
     assert exact.inputs == ("x",)
     constants = [part for part in exact.pattern.walk() if isinstance(part, Const)]
     assert constants == [const(np.array([1, 2], np.float32)), const(3.0)]
+    half = template_of("(float16 x) => (y) <bfloat16 s = {2}> { y = mine.F(x, s) }")
+    assert [part.dtype for part in half.pattern.walk() if isinstance(part, Const)] == ["bfloat16"]
     loose = template_of(WEIGHTS, exact=False)
     assert [part for part in loose.pattern.walk() if isinstance(part, Const)] == [const()] * 2
 
@@ -93,6 +95,8 @@ def test_several_outputs_of_a_node_and_other_domains() -> None:
     assert isinstance(first, OpPattern)
     assert (first.output, first.op_type) == (1, "Split")
     assert str(made.outputs[1]) == "op('mine').F(op.Split(var.x, num_outputs=2), k=1)"
+    made = template_of("(x) => (y) { y = mine.Constant(x) }")
+    assert str(made.pattern) == "op('mine').Constant(var.x)"
 
 
 def test_graphs_and_models_are_patterns_with_the_types_of_their_inputs_open() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.small import content, model, ops
+from tests.small import content, model, ops, proto
 from tiered import DataType, Model, SubgraphMatcher, UsageError, op, replace_pattern, var
-from tiered.rewriter import PatternError
+from tiered.rewriter import PatternError, opt
 from tiered.testing import parse
 
 ADDS = """g (float[2] x, float[2] w) => (float[2] y) {
@@ -268,6 +268,20 @@ def test_what_a_match_says() -> None:
     assert [value.name for value in match.returning_nodes] == ["y"]
     assert match.nodes_map[op.Sub(var.p, var.q)] is graph.nodes_of("Sub")[0]
     assert match.nodes_map[var.q] is graph.inputs[1]
+    (match,) = SubgraphMatcher(op.Neg(op.Sub(var.p, var.q))).match(graph)
+    assert match.nodes_map[var.p] is graph.inputs[0]
+    clip = model("g (float[2] x) => (float[2] y) { y = Clip(x) }").main
+    (match,) = SubgraphMatcher(op.Clip(var.p, opt.low)).match(clip)
+    assert list(match.nodes_map) == [op.Clip(var.p, opt.low), var.p]
+
+
+def test_only_a_model_or_a_graph_is_searched() -> None:
+    with pytest.raises(UsageError) as caught:
+        SubgraphMatcher(op.Neg(var.a)).match(proto(ADDS))  # type: ignore[arg-type]  # what is tested
+    assert str(caught.value) == (
+        "match takes a Model or a Graph, not a ModelProto: Model.from_proto makes one of a "
+        "ModelProto"
+    )
 
 
 def test_shared_parts_stay_shared_where_literals_are_ignored() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import onnx
-from onnx import defs, parser
+from onnx import parser
 
 from tiered.graph.api import Model
 from tiered.graph.core.graph import Graph
@@ -82,8 +82,7 @@ class _Text:
     def template(self, text: str) -> Template:
         """Return the template of a string; the types of its inputs are conditions."""
         graph = _parsed(text)
-        if isinstance(graph, onnx.GraphProto):
-            self.known.update((info.name, _typed(info)) for info in graph.input)
+        self.known.update((info.name, _typed(info)) for info in graph.input)
         return self.template_of(graph, repr(text))
 
     def template_of(self, graph: onnx.GraphProto | onnx.FunctionProto, label: str) -> Template:
@@ -123,27 +122,11 @@ class _Text:
                 self.known[name] = made.out(index)
 
 
-def _parsed(text: str) -> onnx.GraphProto | onnx.FunctionProto:
-    head = _inputs_text(text)
-    is_typed = any(len(part.split()) > 1 for part in head.split(",") if part.strip())
+def _parsed(text: str) -> onnx.GraphProto:
     try:
-        if is_typed or not head:
-            return parser.parse_graph(f"g {text}")
-        version = defs.onnx_opset_version()
-        header = f'<domain: "pattern", opset_import: ["" : {version}]>'
-        return parser.parse_function(f"{header} f {text}")
+        return parser.parse_graph(f"g {text}")
     except parser.ParseError as error:
         raise UsageError(f"the pattern does not parse: {words_of(error)}") from error
-
-
-def _inputs_text(text: str) -> str:
-    """Return the text of the inputs, inside of the first parentheses; types have some too."""
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if letter == ")" and depth <= 0:
-            return text[:at].strip().removeprefix("(").strip()
-    return text.strip()
 
 
 def _proto_of(source: object) -> onnx.GraphProto | onnx.FunctionProto | None:
