@@ -1,17 +1,21 @@
 """A proof at some sizes is one for all sizes only where each index of an axis is treated alike."""
 
 import itertools
+from dataclasses import replace
 
 import onnx
 import pytest
 
 from tests.certify.test_checker import proof
 from tiered import Model
+from tiered.certify import all_sizes
 from tiered.certify.all_sizes import why_not_for_all
 from tiered.certify.checker import Checker
-from tiered.certify.problem import Problem
+from tiered.certify.problem import Assumed, Border, Given, Problem
 from tiered.certify.regions.whole import whole_problem
+from tiered.certify.rules.named_sizes import Dependent, Marks, of_integers, sizes_of
 from tiered.certify.trial_sizes import TrialSizes
+from tiered.graph.shape_inference.symbolic_dims import size_of_dim
 from tiered.testing import parse
 
 NK = "(float[N,6] x, float[6] z) => (y)"
@@ -204,6 +208,7 @@ INTS = ",".join(map(str, range(64)))
         ("y = Shape(x)", "t = Transpose(x)  y = Shape(t)", "y is computed from sizes"),
         ("y = Shape(x)", "n = Neg(x)  y = Shape(n)", ""),
         ("y = Clip(x, , k)", "y = Min(x, k)", ""),
+        ("y = NonZero(x)", "y = NonZero(x)", "NonZero may depend on sizes"),
         ("y = vendor.If(x)", "y = Neg(x)", "If may depend on sizes"),
         ("y = vendor.Neg(x)", "y = Neg(x)", "Neg may depend on sizes"),
         ("y, m = Dropout(x)", "y = Neg(x)", "Dropout has more results"),
@@ -248,3 +253,45 @@ def test_some_sizes_that_were_tried_hold_each_pattern(
 ) -> None:
     problem = whole_problem(*map(_checked_at_some, ("y = Neg(x)", "y = Neg(x)")))
     assert (why_not_for_all(problem, proved) == "") is is_enough
+
+
+def test_a_border_has_known_dims_and_integers_or_is_sized() -> None:
+    problem = whole_problem(*map(_checked_at_some, ("y = Neg(x)", "y = Neg(x)")))
+    with pytest.raises(Dependent, match="the rank or a size of x is not known"):
+        all_sizes._of_border(problem, "x", Border(1, (2, None)))
+    n = size_of_dim("N")
+    found = all_sizes._of_border(problem, "x", Border(7, (2,), elements=(n, 3)))
+    assert found.integers is not None
+    assert found.integers.tolist() == [n, 3]
+    plain = all_sizes._of_border(problem, "x", Border(1, (2, n)))
+    assert (plain.integers, plain.shape, plain.is_sized) == (None, (2, n), False)
+    known = replace(problem, given=Assumed(Given(), {"x": Border(7, (1,))}))
+    assert all_sizes._of_border(known, "x", Border(7, (1,))).is_sized
+
+
+def test_sizes_are_the_same_where_both_are_known() -> None:
+    n = size_of_dim("N")
+    one, two = (of_integers(sizes_of((n, number), [2])) for number in (1, 2))
+    unknown = Marks((2,), None, True)
+    for a, b, is_same in ((one, one, True), (one, two, False), (one, unknown, False),
+                          (unknown, one, False), (unknown, unknown, False)):  # fmt: skip
+        assert all_sizes._are_same_sizes(a, b) is is_same
+
+
+def test_a_condition_that_depends_on_a_size_and_sparse_constants() -> None:
+    branches = "then_branch = g () => (p) { p = Neg(x) }, else_branch = h () => (q) { q = Abs(x) }"
+    problem = whole_problem(*[_checked_at_some(f"y = If(c)<{branches}>") for _ in "ab"])
+    side = problem.sides[0]
+    (node,) = (each for each in side.nodes if each.op_type == "If")
+    values = {"x": Marks((2, 3)), "c": Marks((), None, True)}
+    with pytest.raises(Dependent, match="If of a size"):
+        all_sizes._chosen(problem, side, node, values)
+    values["c"] = Marks(())
+    assert [each.shape for each in all_sizes._chosen(problem, side, node, values)] == [(2, 3)]
+    sparse = onnx.NodeProto()
+    sparse.CopyFrom(node)
+    sparse.attribute[0].g.sparse_initializer.add()
+    with pytest.raises(Dependent, match="a body has sparse constants"):
+        all_sizes._chosen(problem, side, sparse, values)
+    with pytest.raises(Dependent, match="a value before Neg is not known"):
+        all_sizes._run(problem, side, [onnx.helper.make_node("Neg", ["lost"], ["y"])], {})
