@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from tiered import Model, get_pass
+from tiered.analysis.layout.body_permutation import _body_tensors
 from tiered.analysis.layout.cost import transpose_cost
 from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -123,3 +124,62 @@ def test_a_duplicate_output_of_a_body_is_not_permuted() -> None:
     mark = model.mark()
     get_pass("convert_layout").apply(model)
     assert not model.changed_since(mark)
+
+
+IF = """(float[2,3] x, bool c) => (float[2,3] y, float[3,2] z) { y, z = If(c) <
+    then_branch = t () => (float[2,3] p, float[3,2] q) { p = Neg(x) q = Transpose(x) },
+    else_branch = e () => (float[2,3] r, float[3,2] s) { r = Abs(x) s = Transpose(x) }> }"""
+LOOP = """(float[2,3] x, int64 n, bool c) => (OUTPUTS) { RESULTS = Loop(n, c, x) <
+    body = b (int64 i, bool g, float[2,3] v) => (bool on, float[2,3] w, float[3,2] u) {
+    on = Identity(g) w = Neg(v) u = Transpose(v) }> }"""
+SCAN = """(float[2,3] x, float[5,4,3] e) => (OUTPUTS) {
+    RESULTS = Scan<num_scan_inputs = 1, body = b (float[2,3] v, float[4,3] f)
+        => (float[2,3] w, float[3,4] u) { w = Neg(v) u = Transpose(f) }>(x, e) }"""
+
+
+def tensors(text: str, results: str, opset: int = 21) -> list[str]:
+    """Return each tensor: operand, inputs and outputs of bodies, output, axis, attribute."""
+    outputs = ", ".join(f"float[] {each}" for each in results.split(", ") if each)
+    text = text.replace("OUTPUTS", outputs).replace("RESULTS", results)
+    found = []
+    for each in _body_tensors(Model.from_proto(parse(text, opset=opset))):
+        inside = " ".join(f"{'in' if is_input else 'out'}{at}" for _, is_input, at in each.inside)
+        attribute = "" if each.attribute is None else f" {each.attribute[0]}[{each.attribute[1]}]"
+        found.append(f"{each.slot} {inside} {each.place} {each.axis}{attribute}")
+    return found
+
+
+def test_the_tensors_that_are_inside_and_outside_of_bodies() -> None:
+    first, last = "1 in1 None 0 scan_input_axes[0]", "None out1 1 0 scan_output_axes[0]"
+    axes = "scan_input_axes = [-3], scan_output_axes = [2], body"
+    for text, results, opset, expected in (
+        (IF, "", 21, ["None out0 out0 0 None", "None out1 out1 1 None"]),
+        (IF.replace("= If", "= acme.If"), "", 21, []),
+        (LOOP, "y, z", 21, ["2 in2 out1 0 None", "None out2 1 0"]),
+        (LOOP, ", z", 21, ["2 in2 out1 None None", "None out2 1 0"]),
+        (LOOP, "y", 21, ["2 in2 out1 0 None"]),
+        (SCAN, "y, z", 21, ["0 in0 out0 0 None", first, last]),
+        (SCAN, "y, z", 9, ["0 in0 out0 0 None", first, last]),
+        (SCAN.replace("(x, e) }", "(, x, e) }"), "y, z", 8, []),
+        (SCAN, ", z", 21, ["0 in0 out0 None None", first, last]),
+        (SCAN, "y", 21, ["0 in0 out0 0 None", first]),
+        (SCAN.replace("body", axes, 1), "y, z", 21,
+         ["0 in0 out0 0 None", first, "None out1 1 2 scan_output_axes[0]"]),
+    ):  # fmt: skip
+        assert tensors(text, results, opset) == expected, (text, results, opset)
+
+
+def test_an_end_that_is_shared_or_of_another_rank_or_unknown_stays() -> None:
+    for text, expected in (
+        (LOOP, [True, True]),
+        (LOOP.replace("w = Neg(v) u = Transpose(v)", "w = Neg(v) u = Transpose(w)"), [True, True]),
+        (LOOP.replace("float[3,2] u)", "float[2,3] w)").replace(" u = Transpose(v)", ""),
+         [False, False]),
+        (LOOP.replace("float[2,3] w, float[3,2] u)", "float[2,3] v, float[3,2] u)").replace(
+            "w = Neg(v) ", ""), [False, True]),
+        (LOOP.replace("float[2,3] w, float[3,2] u)", "float[2,3] x, float[3,2] u)").replace(
+            "w = Neg(v) ", ""), [False, True]),
+    ):  # fmt: skip
+        model = text.replace("OUTPUTS", "float[2,3] y, float[N,A,B] z").replace("RESULTS", "y, z")
+        found = _body_tensors(Model.from_proto(parse(model)))
+        assert [each.can_permute for each in found] == expected, text

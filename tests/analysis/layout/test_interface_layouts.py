@@ -72,10 +72,23 @@ def test_a_model_of_nhwc_images_takes_those_of_onnx() -> None:
 
 
 def test_remarks_say_what_changed() -> None:
-    with PassContext(opt_level=3) as ctx:
-        Sequential([converting()])(parse(CONVS))
-    notes = " ".join(str(remark) for remark in ctx.remarks)
-    assert "input 'x' is [1,5,5,3] now, permuted by [0, 2, 3, 1]" in notes
+    text = CONVS.replace("float[1,3,5,5] x", "float[?,3,5,H] x").replace("[1,2,5,5]", "[?,2,5,H]")
+    for proto, said in (
+        (CONVS, ["input 'x' is [1,5,5,3]", "input 'bias' is [1,5,5,2]", "output 'y' is [1,5,5,2]"]),
+        (text, ["input 'x' is [?,5,H,3]", "input 'bias' is [?,5,H,2]", "output 'y' is [?,5,H,2]"]),
+    ):
+        with PassContext(opt_level=3) as ctx:
+            Sequential([converting()])(parse(proto))
+        notes = [str(remark) for remark in ctx.remarks if "permuted" in str(remark)]
+        by = "now, permuted by [0, 2, 3, 1]"
+        assert notes == [f"convert_layout: {each} {by}" for each in said]
+
+
+def test_an_input_that_is_an_output_too_stays() -> None:
+    text = """(float[1,3,5,5] x) => (float[1,2,5,5] y, float[1,3,5,5] x)
+        <float[2,3,1,1] w = {1,2,3,4,5,6}> { y = Conv(x, w) }"""
+    result = converting().apply(parse(text))
+    assert dims(result) == {"x": [1, 3, 5, 5], "y": [1, 5, 5, 2]}
 
 
 def test_an_input_with_a_default_stays() -> None:

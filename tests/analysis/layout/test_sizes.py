@@ -3,7 +3,7 @@
 import pytest
 
 from tiered import Model, UsageError
-from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.sizes import _STRING_BITS, LayoutSizes
 from tiered.testing import parse
 
 MODEL = "(float[N,3] x, int4[N,M,5] q) => (float[N,3] y) { y = Relu(x) }"
@@ -33,8 +33,23 @@ def test_an_entry_that_is_no_size_is_named(entry: str) -> None:
 
 
 def test_a_dim_that_no_input_has_is_named_with_those_that_are_there() -> None:
-    with pytest.raises(UsageError, match="no input has a dim 'K'; the dims of the inputs are N, M"):
-        LayoutSizes.parse(["K=1"], 2, "a_pass", _model())
+    for text, dims in (
+        (MODEL, "N, M"),
+        ("(float[2] x) => (float[2] y) { y = Neg(x) }", "all static"),
+        ("(float[] u, float[N,2,?] x) => (float[] y) { y = Neg(u) }", "N"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            LayoutSizes.parse(["K=1"], 2, "a_pass", Model.from_proto(parse(text)))
+        said = f"a_pass: no input has a dim 'K'; the dims of the inputs are {dims}"
+        assert str(caught.value) == said
+
+
+def test_unknown_dims_and_strings_have_a_size() -> None:
+    model = Model.from_proto(parse("(string[2,?] t, float[?] x) => (y) { y = Neg(x) }"))
+    t, x = model.main.inputs
+    sizes = LayoutSizes(default=5)
+    assert (sizes.dims(t), sizes.dims(x), sizes.nbytes(x)) == ((2, 5), (5,), 20)
+    assert sizes.nbytes(t) == 10 * (_STRING_BITS // 8)
 
 
 def test_a_value_of_unknown_rank_has_no_sizes() -> None:

@@ -8,6 +8,7 @@ from tiered.analysis.layout.nhwc import DesiredLayouts, Supports, channels_last,
 from tiered.analysis.layout.permutation import Permutation, compose, inverse, permuted
 from tiered.analysis.layout.reach import Reach, Start
 from tiered.graph import Graph, Model, TensorType, Value
+from tiered.graph.shape_inference.symbolic_dims import is_invented
 
 LAW = "an input or output  =>  itself in the layout that is asked for, and a Transpose"
 
@@ -42,7 +43,10 @@ def convert_interface(model: Model, wanted: DesiredLayouts, supports: Supports) 
             permute = permute_input if value.is_graph_input else permute_output
             with graph.rewrite(LAW, value):
                 changed = permute(graph, value, perm)
-            dims = ",".join("?" if dim is None else str(dim) for dim in changed.shape or ())
+            assert changed.shape is not None
+            dims = ",".join(
+                "?" if dim is None or is_invented(dim) else str(dim) for dim in changed.shape
+            )
             changes.append(f"{kind} {changed.name!r} is [{dims}] now, permuted by {list(perm)}")
     return changes
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from tiered.graph import Model, Value
 from tiered.graph.core.dtypes import bits_of
-from tiered.graph.shape_inference.symbolic_dims import Poly
+from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
 
@@ -23,9 +23,7 @@ class LayoutSizes(Record):
     default: int = 16
 
     @classmethod
-    def parse(
-        cls, entries: Iterable[str], default: int, owner: str, model: Model
-    ) -> LayoutSizes:
+    def parse(cls, entries: Iterable[str], default: int, owner: str, model: Model) -> LayoutSizes:
         """Return the sizes of `name=size` entries.
 
         Raises:
@@ -39,7 +37,9 @@ class LayoutSizes(Record):
                 raise UsageError(f"{owner}: a size is name=size, not {entry!r}")
             known[name] = int(size)
         dims = (dim for value in model.main.inputs for dim in value.shape or ())
-        named = list(dict.fromkeys(dim for dim in dims if isinstance(dim, str)))
+        named = list(
+            dict.fromkeys(dim for dim in dims if isinstance(dim, str) and not is_invented(dim))
+        )
         if unknown := known.keys() - set(named):
             raise UsageError(
                 f"{owner}: no input has a dim {min(unknown)!r}; "

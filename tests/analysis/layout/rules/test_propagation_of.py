@@ -13,6 +13,7 @@ def test_why_an_operator_has_no_other_order() -> None:
         ("(float[2,3] x) => (y) { y = RandomNormalLike(x) }", "the operator fixes its axis order"),
         ("(float[2,3] x, int64[1] k) => (i) { , i = TopK(x, k) }", "an output is absent"),
         ("(float[] x) => (y) { y = Relu(x) }", "its rank is not known"),
+        ("(float[] x) => (y) { y = Shape(x) }", "its rank is not known"),
         ("(float[] x) => (y) { y = Flatten(x) }", "its rank is not known"),
         ("(float[2,3] x) => (y) { y = Relu(x) }", None),
         ("(float[2,3] x) => (y) { y = Softmax(x) }", None),

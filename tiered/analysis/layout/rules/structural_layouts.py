@@ -162,10 +162,8 @@ def size_of(node: Node) -> AxisPropagation | Skip:
 
 def _of_sizes(node: Node, write: Write) -> AxisPropagation | Skip:
     """Return the propagation of an operator that reads no elements, and so has no axis map."""
-    value = node.input(0)
-    if value is None or value.rank is None:
-        return NO_RANK
-    return AxisPropagation((whole(value.rank),), (None,), write)
+    rank = node.given(0).rank
+    return NO_RANK if rank is None else AxisPropagation((whole(rank),), (None,), write)
 
 
 def _write_shape(op: Permuted) -> Sequence[Value]:
