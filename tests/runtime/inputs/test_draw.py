@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tiered.graph.core.dtypes import float_info
-from tiered.runtime.inputs.draw import Request, make_tensor
+from tiered.runtime.inputs import draw
+from tiered.runtime.inputs.draw import Request, _range, _special_floats, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact
 
 
@@ -438,3 +439,56 @@ def test_at_most_half_of_the_elements_are_special() -> None:
     }
     assert single == {"inf", "-inf", "nan", "0.0", "-0.0", "1e-45", "-1e-45", "3.4028235e+38",
                       "-3.4028235e+38"}  # fmt: skip
+
+
+def test_a_range_is_that_of_the_dtype_or_of_a_draw() -> None:
+    for dtype, expected in (
+        (np.int8, (-128, 127)), (np.uint8, (0, 255)), (ml_dtypes.int4, (-8, 7)),
+        (np.int64, (-(2**62), 2**62)), (np.uint64, (0, 2**62)), (np.float32, (-(2**31), 2**31)),
+        (np.complex64, (-(2**31), 2**31)),
+    ):  # fmt: skip
+        assert _range(np.dtype(dtype)) == expected
+
+
+def test_draws_have_all_that_is_between_their_bounds() -> None:
+    many, _ = drawn(dtype=bool, shape=(10_000,))
+    assert 4_500 < many.sum() < 5_500
+    assert span(drawn(index(0, 1000), dtype=np.int8, shape=(4000,))[0]) == (0, 127)
+    points = [
+        int(drawn(Fact("zero_point", "Q"), dtype=np.uint8, seed=seed)[0][0]) for seed in range(150)
+    ]
+    assert set(points) == set(range(8))
+    corners, _ = drawn(Fact("corners", "RoiAlign", high=8), dtype=np.float32, shape=(100, 4))
+    assert corners[:, :2].min() < 0.5
+    assert drawn(index(0, 3, "ScatterND"), shape=(1, 0))[0].shape == (1, 0)
+
+
+def test_special_values_by_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(draw, "_scatter", lambda request, array, values: seen.append(values))
+    drawn(special=True, dtype=np.int32)
+    assert seen == [[-(2**31), 2**31 - 1, 0]]
+    assert str(_special_floats(np.dtype(ml_dtypes.float4_e2m1fn))) == (
+        "[0.0, -0.0, 0.5, -0.5, 6.0, -6.0]"
+    )
+    assert str(_special_floats(np.dtype(np.float16))[:5]) == "[inf, -inf, nan, 0.0, -0.0]"
+
+
+def test_parts_of_complex_numbers_are_special_by_themselves() -> None:
+    arrays = [drawn(dtype=np.complex64, special=True, seed=seed)[0] for seed in range(8)]
+    assert any(np.isnan(array.imag).any() for array in arrays)
+    assert any(np.isnan(array.real).any() for array in arrays)
+    assert not any((np.isnan(array.imag) & np.isnan(array.real)).any() for array in arrays)
+
+
+def test_varied_floats_are_of_the_bits_of_their_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def noting(normal: Any, bits: int, seed: int) -> tuple[Any, str]:
+        seen.append((bits, seed))
+        return normal, "noted"
+
+    monkeypatch.setattr(draw, "varied", noting)
+    for dtype, bits in ((np.float32, 32), (np.float16, 16), (ml_dtypes.bfloat16, 16)):
+        assert drawn(dtype=dtype, varied=True, seed=5)[1] == "noted"
+        assert seen.pop() == (bits, 5)

@@ -114,15 +114,15 @@ def _booleans(request: Request) -> tuple[Array, str]:
         return np.asarray(request.binding % 2 == 0), "condition"
     drawn = request.rng.integers(0, 2, request.shape).astype(bool)
     if drawn.size > 1:
-        drawn.reshape(-1)[:2] = (True, False)
+        drawn.flat[:2] = (True, False)
     return drawn, "booleans"
 
 
 def _ones(request: Request, what: str) -> tuple[Array, str]:
     """Return ones; with odd bindings the last row ends in zeros, as padding would."""
     ones = np.ones(request.shape, request.dtype)
-    padded = request.shape[-1] // 4 if request.shape else 0
-    if request.binding % 2 == 0 or len(request.shape) != 2 or not padded or not request.shape[0]:
+    padded = request.shape[1] // 4 if len(request.shape) == 2 else 0
+    if request.binding % 2 == 0 or not padded or not request.shape[0]:
         return ones, f"{what} of ones"
     ones[-1, -padded:] = 0
     return ones, f"{what} of ones, the last row padded by {padded}"
@@ -195,7 +195,7 @@ def _indices(request: Request, index: Fact) -> tuple[Array, str]:
         return distinct, f"index, no place twice ({index.why})"
     drawn = _draw(request, index.low, high)
     if request.varied and drawn.size > 1:
-        drawn.reshape(-1)[[0, -1]] = (index.low, high - 1)
+        drawn.flat[[0, -1]] = (index.low, high - 1)
     return drawn, f"index: {text}"
 
 
@@ -211,9 +211,8 @@ def _distinct(request: Request, index: Fact) -> Array | None:
             shape = [1] * len(request.shape)
             shape[axis] = size
             return np.broadcast_to(order.reshape(shape), request.shape).astype(request.dtype)
-    if index.why.startswith("ScatterND") and index.low == 0 and request.shape:
-        rows = int(np.prod(request.shape[:-1]))
-        places = int(np.prod(index.dims)) if index.dims else 0
+    if index.why.startswith("ScatterND") and index.low == 0 and request.shape and index.dims:
+        rows, places = math.prod(request.shape[:-1]), math.prod(index.dims)
         if rows <= places and len(index.dims) == request.shape[-1]:
             flat = request.rng.permutation(places)[:rows]
             columns = np.unravel_index(flat, index.dims)
@@ -226,7 +225,7 @@ def _lengths(request: Request, length: Fact | None) -> tuple[Array, str]:
     high = max(2, high)
     drawn = _draw(request, 1, high)
     if drawn.size:
-        drawn.reshape(-1)[0] = high - 1  # one row uses all there is
+        drawn.flat[0] = high - 1  # one row uses all there is
     return drawn, f"length: 1 to {high - 1}"
 
 
@@ -320,10 +319,9 @@ def _special_floats(dtype: np.dtype[Any]) -> list[float]:
 
 def _scatter(request: Request, array: Array, values: list[Any]) -> None:
     """Put values at drawn places, in at most half of the elements, in place."""
-    flat = array.reshape(-1)
-    count = min(len(values), max(1, flat.size // 2))
-    places = request.rng.permutation(flat.size)[:count]
+    count = min(len(values), max(1, array.size // 2))
+    places = request.rng.permutation(array.size)[:count]
     start = request.seed % len(values) if count < len(values) else 0
     chosen = [values[(start + i) % len(values)] for i in range(count)]
     with np.errstate(invalid="ignore", over="ignore"):
-        flat[places] = np.asarray(chosen).astype(array.dtype)
+        array.flat[places] = np.asarray(chosen).astype(array.dtype)
