@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.compat.ppq.small_graphs import graph
+from tests.recorded import assert_values
 from tests.small import model
 from tiered import Model, UsageError
 from tiered.compat.ppq import (
@@ -92,3 +93,20 @@ def test_tracing_leaves_known_types_and_declared_outputs() -> None:
     TorchExecutor(on).tracing_operation_mata([X, np.array([3, 2])])
     assert on.variables["r"].shape == (None, None)
     assert on.variables["y"].shape == ("p", "q")
+
+
+def test_runs_are_recorded() -> None:
+    def ran(inputs: Any, names: Any = None, text: str = TWO) -> object:
+        found = TorchExecutor(graph(text)).forward(inputs, names)
+        return [each.tolist() for each in found]
+
+    names = {"ran": ran, "a": np.array([3, 4], np.float32), "b": np.ones(2, np.float32),
+             "graph": graph, "TorchExecutor": TorchExecutor, "BODY": BODY}  # fmt: skip
+    assert_values(__file__, names)
+
+
+TWO = """g (float[2] x, float[2] z, float[2] d) => (float[2] y, float[2] u)
+    <float[2] w = {1,2}, float[2] d = {5,6}> { a = Sub(x, z)  y = Add(a, w)  u = Mul(a, d) }"""
+BODY = """g (float[2] x, bool k) => (float[2] y) { y = If(k) <
+    then_branch = t () => (float[2] p) { p = Neg(x) },
+    else_branch = e () => (float[2] q) { q = Abs(x) }> }"""

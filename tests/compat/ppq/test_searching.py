@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.compat.ppq.small_graphs import graph, quantized
+from tests.recorded import assert_values
 from tiered import UsageError
 from tiered.compat.ppq import (
     GraphPattern,
@@ -140,3 +141,30 @@ def test_patterns_may_be_given_in_two_parts() -> None:
     assert pattern.node_patterns == ["Add", "Neg"]
     ((add, neg),) = pattern.match(graph())
     assert (add.type, neg.type) == ("Add", "Neg")
+
+
+def test_searches_are_recorded() -> None:
+    text = """g (float[2] x) => (float[2] y, float[2] z) {
+        a = Relu(x)  b = Neg(a)  c = Abs(b)  d = Add(a, c)
+        e = Neg(d)  y = Exp(e)  z = Sub(c, d) }"""
+    of = SearchableGraph(graph(text))
+
+    def named(found: Any) -> object:
+        if isinstance(found, set):
+            return sorted(each.name for each in found)
+        return [[each.name for each in one] for one in found]
+
+    names = {
+        "path": lambda *args: named(of.path_matching(*args)),
+        "ops": lambda *args: named(of.opset_matching(*args)),
+        "found": lambda *args, **more: named(of.pattern_matching(*args, **more)),
+        "Pattern": GraphPattern,
+        "Set": OperationSet,
+        "Path": Path,
+        "o": of.operations,
+        "any": lambda op, after: True,
+        "same": graph(text),
+        "SearchableGraph": SearchableGraph,
+        "named": named,
+    }
+    assert_values(__file__, names)

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 import tiered
+from tests.recorded import assert_values
 from tests.small import ops
 from tiered.compat import tvm
-from tiered.compat.tvm import relay
+from tiered.compat.tvm import newer_passes, relay
 from tiered.support.errors import (
     UsageError,
 )
@@ -145,3 +146,10 @@ def test_functions_of_one_domain_are_inlined() -> None:
     first = relay.transform.FirstOrderGradient().options
     assert (first["higher_order"], first["seed"]) == (False, "ones")
     assert relay.transform.Conv2dToSparse(["w"]).options["threshold"] == 1.0
+
+
+def test_constructors_of_newer_passes_are_recorded() -> None:
+    def shown(name: str, *args: Any, **more: Any) -> str:
+        return str(getattr(newer_passes, name)(*args, **more))
+
+    assert_values(__file__, {"shown": shown, "listed": newer_passes.listed})

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tiered
+from tests.recorded import assert_values
 from tests.small import named, parsed
 from tiered import Model
 from tiered.analysis.layout.axis_propagation import LAYOUTS
@@ -130,3 +131,21 @@ def test_functions_of_relay_are_found() -> None:
         op_attributes.nothing  # noqa: B018  # raises
     with pytest.raises(AttributeError, match="__path__"):
         op_attributes.__path__  # noqa: B018  # raises
+
+
+def test_supports_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_attributes, "_PREDICATES", {})
+    of = parsed(
+        '<ir_version: 10, opset_import: ["" : 21, "own" : 1, "tiered.composite" : 1]> '
+        "g (float[2,2] x) => (float[2,2] y) { a = Relu(x) b = Gemm<alpha = 2.0>(a, x) c = Neg(b)"
+        " d = own.Scale(c) y = Softmax<axis = 0>(d) }"
+    )
+
+    def taken(target: str) -> object:
+        support = registered_support(target)
+        if support is None:
+            return None
+        return [n.op_type for n in of.main.nodes if support.is_node_supported(of.main, n)]
+
+    names = {"register": register_op_attr, "taken": taken, "op": op_attributes}
+    assert_values(__file__, names)

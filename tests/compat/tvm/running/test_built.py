@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import ops, parsed
 from tiered import Model
 from tiered.compat import tvm
@@ -128,3 +129,19 @@ def test_a_weight_is_there_and_keeps_its_type(params: Any, kind: Any, message: s
 def test_a_function_of_relay_is_built() -> None:
     x = relay.var("x", shape=(2, 2))
     assert ops(build(relay.Function([x], relay.nn.relu(x))).module) == ["Relu"]
+
+
+def test_what_is_built_is_recorded() -> None:
+    def view(of: Any) -> Any:
+        model = of.module if isinstance(of.module, Model) else Model.from_proto(of.module)
+        weights = {v.name: v.const.tolist() for v in model.main.initializers if v.const is not None}
+        return [node.op_type for node in model.main.topological_order()], weights
+
+    names = {
+        "build": build, "view": view, "TEXT": TEXT, "parse": parse, "parsed": parsed, "np": np,
+        "made": build(parse(TEXT)), "Built": Built, "tvm": tvm,
+        "DEFAULTS": "(float[2] x, float[2] d) => (float[2] y, float[2] k, float[1] q) "
+        "<float[2] d = {1,2}> { c = Constant<value_floats = [3.0, 4.0]>() y = Add(x, d) "
+        "k = Mul(x, c) a, q = Split<num_outputs = 2>(k) }",
+    }  # fmt: skip
+    assert_values(__file__, names)

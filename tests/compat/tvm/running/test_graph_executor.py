@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import parsed
 from tiered.compat.tvm.running.built import Built
 from tiered.compat.tvm.running.graph_executor import GraphModule, create
@@ -71,3 +72,15 @@ def test_weights_are_those_of_the_build() -> None:
         module.set_input(w=np.array([1, 3], np.float32))
     module.run(x=X, z=Z)
     np.testing.assert_array_equal(module.get_output(0).numpy(), [4, 10])
+
+
+def test_runs_are_recorded() -> None:
+    text = "(float[2] x, float[2] z) => (float[2] y, float[2] u) <float[2] w = {1,2}> {"
+    built = Built(parsed(f"{text} y = Sub(x, z) u = Add(x, w) }}"))
+
+    def done(*steps: Any) -> object:
+        runs = GraphModule(built)
+        return [step(runs) for step in steps][-1]
+
+    names = {"done": done, "a": np.array([3, 4], np.float32), "b": np.ones(2, np.float32)}
+    assert_values(__file__, names)
