@@ -272,3 +272,42 @@ def test_elements_are_equal_by_atoms_and_nearly_equal_numbers() -> None:
         one, other = (CheckedTensor(FLOAT, (2,), partial(np.asarray, each)) for each in terms)
         assert reals.are_equal(one, other) is is_equal
         assert reals.bound == 4
+
+
+def test_columns_are_those_that_were_seen_up_to_a_factor_and_rounding(reals: Affine) -> None:
+    x, _, _ = three(reals)
+
+    def dots(weights: Array) -> Array:
+        return reals.dots(x, reals.constant(weights), weights)
+
+    plain = dots(WEIGHTS)
+    rounded, others = WEIGHTS.copy(), []
+    rounded[1] *= 1 + 3 * EPSILON
+    for beside in (3.5, 3.25, 3.0 + 100 * EPSILON):
+        other = WEIGHTS.copy()
+        other[1] = beside
+        others.append(dots(other))
+    assert are_same(dots(rounded), plain)
+    assert reals.bound == pytest.approx(3, rel=1e-3)
+    first = [each["a"][0, 0] for each in (plain, *others)]
+    assert len(set(first)) == 4
+    twice = dots(np.array([[1.0, 2.0, -3.0], [7.0, 14.0, -21.0], [9.0, 18.0, -27.0]]))
+    for at, factor in ((1, 2.0), (2, -3.0)):
+        assert are_same(twice[:, at], reals.scaled(twice[:, 0], factor))
+    assert dots(np.zeros((3, 2)))["s"].tolist() == [[0, 0]] * 2
+    assert reals.dots(x[:0], reals.constant(WEIGHTS), WEIGHTS).shape == (0, 2)
+
+
+def test_numbers_and_pads_beside_offsets_are_no_common_scale(reals: Affine) -> None:
+    image = reals.free(("x",), (2, 2, 3))
+    scale, offset = by_channel(image[:, :0], has_pads=True)
+    assert scale is not None
+    assert offset is not None
+    assert (scale.shape, offset.shape) == ((0,), (0,))
+    numbers = image.copy()
+    numbers[:, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 4.0)
+    assert by_channel(numbers, has_pads=False) == (None, None)
+    moved = reals.add(image, reals.constant(np.full(image.shape, 2.0)))
+    assert by_channel(moved, has_pads=False)[0] is not None
+    moved[0, 0, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 0.0)
+    assert by_channel(moved, has_pads=False) == (None, None)
