@@ -1,10 +1,25 @@
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 
 from tiered import PassContext, optimize
 from tiered.extensions.debug import layer_precision_compare, layers_svg
+from tiered.extensions.debug.layer_differences import (
+    _layer,
+    _Pair,
+    _pairs,
+    _search,
+    _spread,
+    _wider,
+)
+from tiered.graph.core.provenance import ORIGINS
 from tiered.support.errors import RuntimeFailure
+from tiered.support.numerics import Numerics
 from tiered.testing import parse
 
 
@@ -121,3 +136,96 @@ def test_layers_of_an_interface_in_halves() -> None:
     found = layer_precision_compare(wide, half, inputs=feeds, numerics="lossy")
     assert found.first_wrong is not None
     assert found.first_wrong.second == "a"
+
+
+# --- the search, without models -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "count", "expected"),
+    [
+        (-1, 5, 8, [0, 1, 2, 3, 4]), (-1, 5, 5, [0, 1, 2, 3, 4]), (-1, 5, 2, [1, 3]),
+        (-1, 100, 8, [10, 21, 33, 44, 55, 66, 78, 89]), (0, 2, 8, [1]), (3, 9, 2, [5, 7]),
+        (0, 10, 3, [2, 5, 8]), (-1, 1, 8, [0]),
+    ],
+)  # fmt: skip
+def test_places_between_two_are_even(low: int, high: int, count: int, expected: list[int]) -> None:
+    assert _spread(low, high, count) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "wrong", "size", "expected"),
+    [
+        (0, [], 4, []), (1, [0], 4, [[0]]), (1, [], 4, [[0]]), (10, [], 4, [[1, 3, 6, 8, 9]]),
+        (10, range(10), 4, [[1, 3, 6, 8, 9], [0]]), (10, [9], 4, [[1, 3, 6, 8, 9]]),
+        (10, range(4, 10), 3, [[2, 5, 7, 9], [3, 4]]),
+        (20, range(13, 20), 2, [[6, 13, 19], [8, 11], [12]]),
+        (20, [5, 19], 4, [[3, 7, 12, 16, 19], [17, 18]]), (20, [0], 4, [[3, 7, 12, 16, 19]]),
+    ],
+)  # fmt: skip
+def test_which_layers_are_looked_at(
+    count: int, wrong: Sequence[int], size: int, expected: list[list[int]]
+) -> None:
+    looks: list[list[int]] = []
+
+    class Scope:
+        pairs, looked = [None] * count, dict[int, Any]()
+
+        def look(self, places: Sequence[int]) -> None:
+            looks.append([place for place in places if place not in self.looked])
+            for place in places:
+                self.looked[place] = SimpleNamespace(ok=place not in wrong)
+
+    _search(Scope(), size)  # type: ignore[arg-type]  # a fake
+    assert looks == expected
+
+
+def test_tensors_are_paired_by_their_names_or_by_what_their_nodes_came_from() -> None:
+    first = parse("""(float[4] x) => (float[2] y) {
+        [s] a, b = Split<num_outputs=2>(x)  c = Add(a, b)  k = Constant<value_float=1.0>()
+        [last] y = Add(c, k) }""")
+    second = parse("""(float[4] x) => (float[2] z) {
+        [one] p, q = Split<num_outputs=2>(x)  [two] r, t = own.Other(p)  c = Add(p, q)
+        k = Constant<value_float=1.0>()  [three] z = Add(c, k)  u = Neg(z) }""")
+    names = {"one": "gone; s", "two": "last", "three": "c; last"}
+    for node in second.graph.node:
+        if node.name in names:
+            node.metadata_props.add(key="other", value="x")
+            node.metadata_props.add(key=ORIGINS, value=names[node.name])
+    found = [(each.place, each.node, each.op_type, each.first, each.second)
+             for each in _pairs(first, second)]  # fmt: skip
+    assert found == [
+        (0, "one", "Split", "a", "p"), (0, "one", "Split", "b", "q"),
+        (1, "two", "Other", "y", "r"), (2, "c", "Add", "c", "c"), (4, "three", "Add", "y", "z"),
+    ]  # fmt: skip
+
+
+def test_a_layer_in_words() -> None:
+    pair = _Pair(3, "n", "Neg", "a", "b")
+    exact = (Numerics.EXACT, None, None, None)
+    one = np.array([1, 2], np.float32)
+    for first, second, more, ok, text in (
+        (one, one, {}, True, "max abs 0, 1 - cosine 0"),
+        (one, one + 1, {}, False, "max abs 1, 1 - cosine 0.00772"),
+        (one, one[:1], {}, False, "shape [2] became [1]"),
+        (one, one.astype(np.float64), {}, True, "max abs 0, 1 - cosine 0"),
+        (one.astype(np.float16), one.astype(ml_dtypes.bfloat16), {}, True,
+         "max abs 0, 1 - cosine 0"),
+        (one, one + 1, {"is_random": True}, True, "max abs 0"),
+        (one.astype(np.int32), one.astype(np.int64), {}, False,
+         "dtype int32 became int64"),
+    ):  # fmt: skip
+        layer = _layer(pair, {"a": first}, {"b": second}, exact, **more)
+        assert (layer.place, layer.node, layer.first, layer.second) == (3, "n", "a", "b")
+        assert (layer.ok, str(layer)) == (ok, text), (first, second)
+    lost = _layer(pair, {"a": one}, "no kernel", exact)
+    assert (lost.ok, str(lost)) == (False, "does not run: no kernel")
+
+
+def test_a_dtype_that_has_the_numbers_of_two() -> None:
+    half, brain, single, double = map(
+        np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
+    )
+    assert [_wider(half, brain), _wider(half, single), _wider(double, brain)] == [
+        single, single, double
+    ]  # fmt: skip

@@ -5,7 +5,17 @@ import numpy as np
 import pytest
 
 from tiered.extensions.debug import compare_models
+from tiered.extensions.debug.models import (
+    ModelComparison,
+    OutputRow,
+    Trial,
+    _sizes,
+    class_of,
+    describe_output,
+)
+from tiered.runtime.compare.outputs import OutputDifference
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.support.numerics import Numerics
 from tiered.testing import parse
 
 RIGHT = "(float[n,4] x) => (float[n,4] y) { y = Mul(x, x) }"
@@ -159,3 +169,87 @@ def test_an_input_with_a_default_may_be_missing() -> None:
     first = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
     text = "(float[2] x, float[2] b) => (float[2] y) <float[2] b = {0, 0}> { y = Relu(x) }"
     assert compare_models(first, parse(text)).ok
+
+
+# --- without a runtime ----------------------------------------------------------------------------
+
+
+def test_figures_of_outputs() -> None:
+    nan = float("nan")
+    one = np.array([[1, 2], [4, 3]], np.float32)
+    for expected, actual, dtype, shape, argmax, nans in (
+        (one, one, "float32", (2, 2), 1.0, (0, 0)),
+        (one, one[::-1], "float32", (2, 2), 0.0, (0, 0)),
+        (one, np.array([[1, 2], [3, 4]], np.float32), "float32", (2, 2), 0.5, (0, 0)),
+        (one, one[:1], "float32", (2, 2), None, (0, 0)),
+        (one[:, :1], one[:, :1], "float32", (2, 1), None, (0, 0)),
+        (one[:0], one[:0], "float32", (0, 2), None, (0, 0)),
+        (one[0, 0, None].reshape(()), one[0, 0, None].reshape(()), "float32", (), None, (0, 0)),
+        (np.array([1, nan]), np.array([nan, nan]), "float64", (2,), 0.0, (1, 2)),
+        (np.array([1, nan]), np.array([1, 2]), "float64", (2,), 1.0, (1, 0)),
+        (np.array([1, 2]), np.array([1, 2]), "int64", (2,), None, (0, 0)),
+        (np.array(["a"]), np.array(["a"]), "string", (1,), None, (0, 0)),
+        (np.array(["a"], object), np.array(["a"], object), "string", (1,), None, (0, 0)),
+        (one, [1], "float32", (2, 2), None, (0, 0)),
+        ([1], one, None, None, None, (0, 0)),
+    ):
+        found = describe_output(OutputDifference("y", True), expected, actual)
+        assert (found.dtype, found.shape, found.argmax, found.nans) == (
+            dtype, shape, argmax, nans
+        ), (expected, actual)  # fmt: skip
+
+
+def test_dims_that_the_second_model_fixes_come_before_those_that_are_given() -> None:
+    for one, two, given, expected in (
+        ("n,m", "n,m", {}, {}),
+        ("n,m", "3,m", {}, {"x": [3, -1]}),
+        ("n,m", "3,m", {"x": [5, 6]}, {"x": [3, 6]}),
+        ("n,m", "3,m", {"x": [5]}, {"x": [5]}),
+        ("n,m", "3", {}, {}),
+        ("n", "3,m", {}, {}),
+        ("n,m", "n,m", {"z": [2]}, {"z": [2]}),
+        ("n,m", "n,m", {"x": [2, -1]}, {"x": [2, -1]}),
+    ):
+        first, second = (
+            parse(f"(float[{dims}] x) => (float[{dims}] y) {{ y = Relu(x) }}")
+            for dims in (one, two)
+        )
+        assert _sizes(first, second, given) == expected, (one, two, given)
+
+
+def test_a_class_follows_from_a_cosine_unless_it_is_given() -> None:
+    assert class_of(None, None) is Numerics.REASSOCIATING
+    assert class_of(None, 0.9) is Numerics.APPROXIMATE
+    assert class_of("lossy", 0.9) is class_of(Numerics.LOSSY, None) is Numerics.LOSSY
+
+
+def test_remarks_on_a_comparison() -> None:
+    good, bad = OutputDifference("y", True), OutputDifference("z", False, reason="too far")
+    noted = OutputDifference("r", True, note="random")
+    for differences, ok, is_empty, remarks in (
+        ([good], True, False, ["they agree"]),
+        ([good, noted], True, False, ["they agree", str(noted)]),
+        ([noted, noted], True, True, [str(noted)]),
+        ([good, bad], False, False, ["they agree"]),
+        ([], True, True, []),
+    ):
+        rows = tuple(map(OutputRow, differences))
+        found = ModelComparison((Trial(rows, {}, {}),), Numerics.EXACT)
+        assert (found.ok, found.is_empty) == (ok, is_empty)
+        assert [*found.remarks("they agree")] == remarks
+    twice = ModelComparison((Trial((OutputRow(bad),), {}, {}),) * 2, Numerics.EXACT)
+    with pytest.raises(VerificationError) as raised:
+        twice.raise_if_different("it")
+    assert str(raised.value) == f"it computes something else (allowed: exact)\n  {bad}"
+
+
+def test_one_input_of_another_name_is_named_with_both_lists() -> None:
+    first = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    second = parse("(float[2] image) => (float[2] y) { y = Relu(image) }")
+    with pytest.raises(UsageError) as raised:
+        compare_models(first, second)
+    assert str(raised.value) == (
+        "the second model needs the input 'image', which the first lacks: the first has 'x', the "
+        "second 'image'; `tiered optimize --passes 'rename{tensors={old: new}}'` gives an input "
+        "another name"
+    )

@@ -44,7 +44,8 @@ def test_choices_are_of_passes_and_some_of_nodes() -> None:
         (Choice("", disabled=("b@'n'",), edits=("drop d",)), {"b", "d"}, False),
         (Choice(""), set(), True),
     ):  # fmt: skip
-        assert (choice.passes, choice.is_scoped) == (passes, is_scoped), choice
+        assert choice.passes == passes, choice
+        assert choice.is_scoped == is_scoped, choice
 
 
 def test_of_choices_about_one_pass_the_first_is_kept_unless_all_are_of_nodes() -> None:
