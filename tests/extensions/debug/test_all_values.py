@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import tiered
 from tests.small import loaded_apart
 from tiered import Model, UsageError
+from tiered.extensions.debug.all_values import ValueStatistics, _described
 from tiered.runtime import Session
 from tiered.testing import parse
 from tiered.verify.part_extraction import tapped
@@ -73,3 +75,27 @@ def test_an_input_that_is_not_there_is_an_error() -> None:
         tiered.run(parse(TEXT), {"z": np.zeros(1)})
     with pytest.raises(UsageError, match="not bytes"):
         tiered.run(parse(TEXT).SerializeToString())  # type: ignore[call-overload]  # the point
+
+
+def test_statistics_of_arrays() -> None:
+    nan, inf = float("nan"), float("inf")
+    for value, dtype, shape, low, high, counts in (
+        (np.array([[1.5, -2]]), "float64", (1, 2), -2, 1.5, (0, 0, 0)),
+        (np.array([nan, inf, 0, -0.0]), "float64", (4,), 0, inf, (1, 1, 2)),
+        (np.array([nan, nan]), "float64", (2,), None, None, (2, 0, 0)),
+        (np.array([3 + 4j, nan]), "complex128", (2,), 5, 5, (1, 0, 0)),
+        (np.array([0, 7, -1], np.int8), "int8", (3,), -1, 7, (0, 0, 1)),
+        (np.array([True, False]), "bool", (2,), False, True, (0, 0, 1)),
+        (np.array(4, np.uint8), "uint8", (), 4, 4, (0, 0, 0)),
+        (np.float32(2), "float32", (), 2, 2, (0, 0, 0)),
+        (np.array([nan, inf, 3], ml_dtypes.bfloat16), "bfloat16", (3,), 3, inf, (1, 1, 0)),
+        (np.array([2, 0], ml_dtypes.int4), "int4", (2,), 0, 2, (0, 0, 1)),
+        (np.zeros((0, 3), np.float32), "float32", (0, 3), None, None, (0, 0, 0)),
+        (np.array(["a"], object), "string", (1,), None, None, (0, 0, 0)),
+        (np.array(["a"]), "string", (1,), None, None, (0, 0, 0)),
+        (None, "optional", None, None, None, (0, 0, 0)),
+        ([np.zeros(1)], "sequence", None, None, None, (0, 0, 0)),
+    ):
+        assert _described("v", "n", "Op", value) == ValueStatistics(
+            "v", "n", "Op", dtype, shape, low, high, *counts
+        )

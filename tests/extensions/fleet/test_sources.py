@@ -85,3 +85,41 @@ def test_nothing_to_do_is_an_error(models: Path) -> None:
         names()
     with pytest.raises(ModelError, match="no such file or folder"):
         names(models / "missing")
+
+
+def test_sources_of_other_file_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "s3://b/a.onnx": [("s3://b/a.onnx", 3)],
+        "s3://b/a": [("s3://b/a", 4)],
+        "s3://b/x": [("s3://b/x/d/a.onnx", 1), ("s3://b/x/b.txt", 2), ("s3://b/x/c.onnx", 5)],
+        "s3://b/x*/*.onnx": [("s3://b/x1/a.onnx", 1), ("s3://b/x2/a.onnx", 2)],
+    }
+    roots: list[str | None] = []
+
+    def files_of(entry: str, root: str | None) -> tuple[list[tuple[str, int]], str]:
+        roots.append(root)
+        return files[entry], root or "s3://b/x"
+
+    monkeypatch.setattr("tiered.extensions.fleet.sources.storage.files_of", files_of)
+    found = {entry: [(each.name, each.nbytes) for each in find_sources([entry], "s3://out")]
+             for entry in files}  # fmt: skip
+    assert found == {
+        "s3://b/a.onnx": [("a.onnx", 3)],
+        "s3://b/a": [("a", 4)],
+        "s3://b/x": [("d/a.onnx", 1), ("c.onnx", 5)],
+        "s3://b/x*/*.onnx": [("x1/a.onnx", 1), ("x2/a.onnx", 2)],
+    }
+    assert roots == [None, None, None, "s3://b/"]
+
+
+def test_folders_and_globs_without_a_folder(
+    models: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make("a")
+    (models / ".hidden").mkdir()
+    (models / ".hidden" / "b.onnx").write_bytes(b"1")
+    (models / "list*.txt").write_bytes(b"1")
+    monkeypatch.chdir(models)
+    for entry in ("*.onnx", "a.onnx", ".", "a*"):
+        assert [each.name for each in find_sources([entry], "s3://out")] == ["a.onnx"]
+    assert [each.name for each in find_sources(["list*.txt"], "out")] == ["list*.txt"]
