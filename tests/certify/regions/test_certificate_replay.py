@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnx
@@ -16,6 +17,7 @@ from tiered.certify.evaluation.values import Unproved
 from tiered.certify.regions.certificate_replay import CertificateReplay, Checked, Tampered
 from tiered.cli import main
 from tiered.testing import parse
+from tiered.verify.part_extraction import GraphPart
 
 WEIGHTS = ",".join(str(at % 7 + 1) for at in range(8 * 8 * 3 * 3))
 EIGHT = "1,2,3,4,5,6,7,8"
@@ -353,3 +355,14 @@ def test_a_region_begins_with_the_constants_that_are_there(moved: Run) -> None:
 
     with pytest.raises(Tampered, match="begins with another constant nowhere"):
         moved.checked(changed(moved, invent))
+
+
+def test_a_constant_that_nodes_compute_keeps_its_rank() -> None:
+    for text, shape in (("float k = {2}", ()), ("float[2] k = {2, 3}", (2,))):
+        part = GraphPart.of(
+            parse(f"(float[2] x) => (float[2] y) <{text}> {{ c = Neg(k)  y = Add(x, c) }}")
+        )
+        replay: Any = SimpleNamespace(_now=part, _unknown=set())
+        found = CertificateReplay._folded(replay, "c", [0])
+        assert found is not None
+        assert found.shape == shape

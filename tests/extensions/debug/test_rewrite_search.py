@@ -62,6 +62,6 @@ def test_what_is_asked_to_find_the_fewest(needed: str, count: int, expected: str
 
 
 def test_the_end_of_a_pass_in_the_middle_third_is_asked_first() -> None:
-    ends = ([], [3], [2], [6, 4], [6], [7])
+    ends: tuple[list[int], ...] = ([], [3], [2], [6, 4], [6], [7])
     assert [_between(0, 9, each) for each in ends] == [4, 3, 4, 4, 6, 4]
     assert _between(0, 10, [4, 6]) == 4

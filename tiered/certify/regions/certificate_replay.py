@@ -235,7 +235,7 @@ class CertificateReplay:
             return None
         if found is None or found.known is None:
             return None
-        return Stored(None, np.ascontiguousarray(found.known))
+        return Stored(None, np.asarray(found.known, order="C"))
 
     # --- proofs --------------------------------------------------------------------------------
 

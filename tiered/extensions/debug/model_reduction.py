@@ -186,4 +186,4 @@ def _resize(tensor: onnx.TensorProto, sizes: Mapping[int, int]) -> None:
     else:
         cut = array[tuple(slice(sizes.get(size, size)) for size in array.shape)]
     if cut.shape != array.shape or not np.array_equal(cut, array):
-        tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(cut), tensor.name))
+        tensor.CopyFrom(numpy_helper.from_array(cut.copy(), tensor.name))
