@@ -344,3 +344,42 @@ def test_samples_that_do_not_go_on_are_not_compared_nor_judged() -> None:
     )
     assert case.remarks == [why, fits]
     assert [(way.by, way.why) for way in case.methods] == [("nothing", why)]
+
+
+def test_the_reference_may_excuse_what_takes_the_same_samples() -> None:
+    text = "g (float[2] x, bool[2] c) => (float[2] y) { a = Neg(x)  y = Where(c, a, a) }"
+    feeds = {"x": np.zeros(2, np.float32), "c": np.ones(2, bool)}
+    relations = (InterfaceMap({"y": ("y", None)}), InterfaceMap(feeds={"x": ("x", None)}))
+    for changes, relation, is_excused in (
+        (False, None, True), (True, None, True), *((True, each, False) for each in relations),
+    ):  # fmt: skip
+        after = model(text.replace("a = Neg(x)  y = Where(c, a, a)", "y = Neg(x)"))
+        info = INFO._replace(changes_interface=changes)
+        _, case = case_of(after, text, info, given=(feeds,))
+        if relation is not None:
+            after.main.rename_node(after.main.nodes[0], "edited")
+            after.note_interface(relation)
+        if is_excused:
+            WholeModel().check(case)
+            assert [remark[:50] for remark in case.remarks] == [
+                "equal on onnx.reference, not on onnxruntime, as is"
+            ], changes
+        else:
+            assert failure(case).startswith("a_pass changed output 'y'"), relation
+
+
+def test_the_reference_rules_on_all_given_samples_and_on_the_first_made_ones() -> None:
+    narrow = """g (float[2] x) => (float[2] y) {
+        h = Cast<to = 10>(x)  d = Mul(h, h)  y = Cast<to = 1>(d) }"""
+    after = narrow.replace("d = Mul(h, h)", "e = Abs(h)  d = Mul(e, e)")
+    for given, count in (((), 2), (FEEDS * 2, 4)):
+        here, case = case_of(after, narrow, given=given)
+        WholeModel().check(case)
+        assert len(case.comparisons) == 2
+        assert [each["runtime"] for each in here.how].count("reference") == count
+
+
+def test_a_failure_has_the_sizes_of_made_inputs() -> None:
+    before, after = (text.replace("[2]", "[N]") for text in (BEFORE, WRONG))
+    _, case = case_of(after, before, given=())
+    assert "\n  sizes       N=3\n" in f"{failure(case)}\n"

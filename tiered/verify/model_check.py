@@ -190,8 +190,6 @@ class _ModelRun:
     def _takes(self, sample: Sample) -> bool:
         """Return whether the model before takes the same sample, so that a reference may judge."""
         before = self._before
-        if not self._subject.changes_interface:
-            return True
         relation = self._model.interface_since(before.stamp)
         graph = before.runnable.proto.graph
         defaults = {tensor.name for tensor in graph.initializer}
