@@ -7,13 +7,18 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered.graph import Model, Node
+from tiered.graph.core.schema import schema_of
 from tiered.graph.queries.function_body import (
     DOMAIN,
     EXACT_BODIES,
+    _defaults,
+    _types,
     function_body,
     has_function_body,
 )
 from tiered.support.errors import ModelError
+
+NEWEST = onnx.defs.onnx_opset_version()
 
 
 def node_of(call: str, inputs: str = "float[2,3] x", *, opset: int = 21, out: str = "y") -> Node:
@@ -158,3 +163,65 @@ def test_a_grid_of_one_batch_keeps_its_axis() -> None:
         pending += [each for attribute in inner.attribute for each in attribute.g.node]
     assert squeezes
     assert all(len(squeeze.input) == 2 for squeeze in squeezes)
+
+
+def imports_of(body: onnx.FunctionProto) -> dict[str, int]:
+    return {entry.domain: entry.version for entry in body.opset_import}
+
+
+def test_a_body_of_another_domain_imports_the_default_one() -> None:
+    for imports, version in (('"" : 24, ', 24), ('"" : 25, ', 25), ("", NEWEST)):
+        text = f"""<ir_version: 12, opset_import: [{imports}"ai.onnx.preview" : 1]>
+            g (float[1,2,3,4] q, float[1,2,3,4] k) => (float[1,2,3,4] y) {{
+            y = ai.onnx.preview.FlexAttention(q, k, k) }}"""
+        model = Model.from_proto(onnx.parser.parse_model(text))
+        assert imports_of(function_body(model.main.nodes[0])).get("") == version
+
+
+def test_only_the_squeezes_of_affine_grid_get_axes() -> None:
+    for call, inputs in (("Softmax(x)", "float[2,3] x"), ("Celu(x)", "float[2,3] x")):
+        assert all("one_1d" not in node.input for node in function_body(node_of(call, inputs)).node)
+
+
+def test_attributes_that_a_node_has_decide_its_body() -> None:
+    texts = [
+        function_body(node_of(f"Softmax<axis={axis}>(x)")).SerializeToString() for axis in (0, 1)
+    ]
+    assert texts[0] != texts[1]
+    assert (
+        function_body(node_of("Softmax(x)")).node
+        == function_body(node_of("Softmax<axis=-1>(x)")).node
+    )
+
+
+def test_known_dims_and_absent_operands_are_told_to_onnx() -> None:
+    found = {}
+    for inputs in ("float[2,3] x, float h", "float[N,3] x, float h", "double x, double h"):
+        node = node_of("Clip(x, , h)", inputs)
+        types = [onnx.TypeProto.FromString(text) for text in _types(node)]
+        found[inputs] = [
+            (kind.tensor_type.elem_type, [dim.dim_value for dim in kind.tensor_type.shape.dim],
+             kind.tensor_type.HasField("shape"))
+            for kind in types
+        ]  # fmt: skip
+    assert found == {
+        "float[2,3] x, float h": [(1, [2, 3], True), (0, [], False), (1, [], True)],
+        "float[N,3] x, float h": [(1, [0, 3], True), (0, [], False), (1, [], True)],
+        "double x, double h": [(11, [], True), (0, [], False), (11, [], True)],
+    }
+    graph = parsed("(float[2] x, int64[K] k) => (float y) { u = Reshape(x, k)  y = Celu(u) }").main
+    (kind,) = (onnx.TypeProto.FromString(text) for text in _types(graph.nodes[1]))
+    assert (kind.tensor_type.elem_type, kind.tensor_type.HasField("shape")) == (1, False)
+    names = [
+        entry.name
+        for entry in _defaults(attributes_schema("Gemm"), node_of("Gemm<alpha=2.0>(x, x)"))
+    ]
+    assert sorted(names) == ["beta", "transA", "transB"]
+    found_names = {
+        entry.name for entry in _defaults(attributes_schema("Cast"), node_of("Cast<to=1>(x)"))
+    }
+    assert found_names == {"round_mode", "saturate"}
+
+
+def attributes_schema(op_type: str) -> Any:
+    return schema_of(op_type, "", 24)

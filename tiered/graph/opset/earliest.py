@@ -192,8 +192,7 @@ def _default(attribute: str, older: Any, newer: Any, since: int) -> OpsetChange:
 
 def _check_limits(form: OperatorForm) -> None:
     """Clip without a limit has that of its dtype before 6, and that of a float32 until 11."""
-    data = form.operand(0)
-    if data is not None and data.dtype == onnx.TensorProto.FLOAT:
+    if form.dtype == onnx.TensorProto.FLOAT:
         return
     for attribute in ("min", "max"):
         if attribute not in form.attributes:
