@@ -20,9 +20,7 @@ _CONSUMING: Final = (
     "HardSigmoid", "InstanceNormalization", "LeakyRelu", "Log", "Max", "Mean", "Min", "Mul", "Neg",
     "PRelu", "Reciprocal", "Relu", "Selu", "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh",
 )  # fmt: skip
-WITH_BROADCAST: Final = tuple(
-    sorted((*ARITHMETIC, *LOGIC, "Equal", "Greater", "Less", "Pow"))
-)
+WITH_BROADCAST: Final = tuple(sorted((*ARITHMETIC, *LOGIC, "Equal", "Greater", "Less", "Pow")))
 """The operators with `broadcast` and `axis` before opset 7."""
 
 
