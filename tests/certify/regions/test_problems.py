@@ -12,6 +12,7 @@ from tests.small import parsed
 from tiered import Model
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border
+from tiered.certify.regions import problems
 from tiered.certify.regions.problems import KnownSizes, problem_of, side_of, stored
 from tiered.certify.regions.watched_rewrites import border_of
 from tiered.certify.trial_sizes import TrialSizes
@@ -92,7 +93,17 @@ def test_only_few_integers_are_known(size: int, is_known: bool) -> None:
     assert (given.value("s", at(2)) is not None) is is_known
 
 
-def test_long_chains_are_given_up() -> None:
+def test_what_is_computed_from_nothing_or_is_large_is_not_known() -> None:
+    text = """(float[N] x) => (float[N] y) <int64[1] most = {64}, int64[1] more = {65}> {
+        r = RandomNormal<shape = [2]>()  a = ConstantOfShape(most)  b = ConstantOfShape(more)
+        s = SequenceEmpty()  y = Neg(x) }"""
+    found = {name: known(text).value(name, at(2)) for name in "rabs"}
+    assert [name for name, each in found.items() if each is not None] == ["a"]
+    given = known(text).of([*"rabs"]).at(at(2))
+    assert {name: each.shape for name, each in given.items()} == {"a": (64,)}
+
+
+def test_long_chains_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def chain(length: int) -> str:
         nodes = " ".join(f"v{i + 1} = Neg(v{i})" for i in range(length))
         return f"(float[N] x) => (float[N] y) {{ v0 = Shape(x) {nodes} y = Neg(x) }}"
@@ -101,6 +112,9 @@ def test_long_chains_are_given_up() -> None:
     assert found is not None
     assert found.tolist() == [4]
     assert known(chain(410)).value("v410", at(4)) is None
+    monkeypatch.setattr(problems, "_MOST_DEEP", 4)
+    assert known(chain(3)).value("v3", at(4)) is not None
+    assert known(chain(4)).value("v4", at(4)) is None
 
 
 def test_what_has_no_shape_has_no_integers() -> None:
@@ -180,6 +194,8 @@ def test_another_opset_has_no_problem() -> None:
     found.sides[1].frame.opset_import[0].version = 21
     found.sides[1].frame.opset_import.add(domain="own", version=1)
     assert problem_of(found, types, given).opsets == {"": 21, "own": 1}
+    found.sides[0].frame.opset_import.add(domain="first", version=2)
+    assert problem_of(found, types, given).opsets == {"": 21, "own": 1, "first": 2}
 
 
 def test_only_vectors_and_numbers_of_integers_may_be_sizes() -> None:
@@ -190,8 +206,8 @@ def test_only_vectors_and_numbers_of_integers_may_be_sizes() -> None:
             asked.extend(names)
             return super().of(names)
 
-    before = """(int64[2] i, int64[2,2] m, float[2] f, int32 n, bool b, int8 e) => (float[?] y) {
-        y = own.Op(i, m, f, n, b, e) }"""
+    before = """(int64[2] i, int64[2,2] m, float[2] f, int32 n, bool b, int8 e, int64[] u)
+        => (float[?] y) { y = own.Op(i, m, f, n, b, e, u) }"""
     after = before.replace("own.Op", "own.Other")
     head = '<ir_version: 10, opset_import: ["": 21, "own": 1]> g'
     protos = [onnx.parser.parse_model(f"{head} {text}") for text in (before, after)]

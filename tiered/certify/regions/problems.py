@@ -63,8 +63,7 @@ def side_of(part: GraphPart, nodes: Collection[int], results: Sequence[str]) -> 
         for name in sorted(read)
         if name in part.weights and name not in part.inputs
     }
-    functions = part.callees if part.frame.functions else {}
-    return Side([part.nodes[at] for at in order], constants, functions)
+    return Side([part.nodes[at] for at in order], constants, part.callees)
 
 
 def stored(part: GraphPart, name: str) -> Stored:
@@ -143,8 +142,7 @@ class KnownSizes:
             return None
         node = part.nodes[at]
         opsets = {each.domain: each.version for each in part.frame.opset_import}
-        functions = part.callees if part.frame.functions else {}
-        scope = NameScope(ProofSetting(Bits(), RULES, opsets, functions, trusts_runtime=False))
+        scope = NameScope(ProofSetting(Bits(), RULES, opsets, part.callees, trusts_runtime=False))
         try:
             for read in part.reads[at]:
                 numbers = known.get(read)
@@ -184,7 +182,6 @@ class _ProblemsOf(Given):
         if known is None:
             found = {name: self._known.value(name, sizes) for name in self._names}
             known = self._found[id(sizes)] = {
-                name: numbers for name, numbers in found.items()
-                if numbers is not None and numbers.size <= _MOST
-            }  # fmt: skip
+                name: numbers for name, numbers in found.items() if numbers is not None
+            }
         return known
