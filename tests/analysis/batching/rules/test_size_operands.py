@@ -167,6 +167,8 @@ def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
         (model('t = Concat<axis=0>(n, one)  y = Tile(w, t)', more=', float[1,2] w'), X, BatchRows(0), 0),
         (model('t = Concat<axis=0>(n, one)  y = Tile(w, t)', more=', float[4,2] w'), X, BatchRows(0, 1, 4), 0),
         (model('t = Concat<axis=0>(one, n)  y = Tile(w, t)', more=', float[4,1] w'), X, BatchRows(1), 0),
+        (model('k = Mul(n, two)  t = Concat<axis=0>(k, one)  y = Tile(w, t)', more=', float[4,2] w'), X, BatchRows(0, 1, 8), 0),
+        (model('t = Concat<axis=0>(one, a)  y = Tile(x, t)', more=', int64[1] a'), {'x': 1}, "its repeats are not known", 0),
         (model('y = Tile(w, t)', consts='int64[2] t = {3,1}', more=', float[4,1] w'), X, None, 0),
         (model('y = Range(z, m, o)'), X, BatchRows(0, step=1), 0),
         (model('y = Range(o, m, o)'), X, "the shape of its result is not known", 0),
@@ -202,6 +204,13 @@ def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
         (model('y = AffineGrid(x, q)', x='2,2,3', consts='int64[4] q={2,3,4,5}'), {'x': 1}, "it computes a result from several samples: axis 1 of 'x' is the batch", 0),
     ):  # fmt: skip
         assert fact_or_why_not(text, places) == (expected, edits), text
+
+
+def test_an_upsample_keeps_the_batch() -> None:
+    for scale, expected in ((1, BatchRows(0)), (2, "it resizes the axis of a batch of 2")):
+        text = f"""(float[2,1,2] x) => (y) <float[3] f = {{{scale},1,2}}> {{
+            y = Upsample<mode="nearest">(x, f) }}"""
+        assert fact_or_why_not(text, X, opset=9) == (expected, 0)
 
 
 def test_what_the_edits_write() -> None:

@@ -139,8 +139,8 @@ def sliced(state: Following, node: Node) -> Fact:
     listed, rank = _data(state, node), state.rank(node.inputs[0])
     bounds = [_numbers(state, node, name) for name in ("starts", "ends", "axes", "steps")]
     starts, ends, axes, strides = bounds
-    if starts is None or ends is None:
-        raise BatchRefusal("its bounds are not known")
+    assert starts is not None
+    assert ends is not None
     places = [axis % rank for axis in (range(len(starts)) if axes is None else axes)]
     if listed.axis in places:
         raise BatchRefusal(_ALONG)
@@ -208,7 +208,7 @@ def reshaped(state: Following, node: Node) -> Fact:
     """Reshape of the entries of a list along the first axis."""
     listed, target = _data(state, node), _numbers(state, node, "shape")
     before, after = state.sizes(node.inputs[0])[1:], state.sizes(node.output)[1:]
-    entry, is_open = product(before), bool(target) and (target or [1])[0] in (-1, 0)
+    entry, is_open = product(before), (target or [])[:1] in ([-1], [0])
     if listed.axis or not is_open or not isinstance(entry, int) or product(after) != entry:
         raise BatchRefusal("its target is not one of the entries of a list")
     return _viewed(state, node, listed, 0)
@@ -258,9 +258,9 @@ def elementwise(state: Following, node: Node) -> Fact:
     first = found[0]
     if any(each != first for each in found):
         raise BatchRefusal(_OTHER)
-    for value in node.inputs:
-        at = first.axis - rank + (0 if value is None else state.rank(value))
-        if value is None or value in state.facts or at < 0:
+    for value in node.reads:
+        at = first.axis - rank + state.rank(value)
+        if value in state.facts or at < 0:
             continue
         if state.sizes(value)[at] != 1:
             raise BatchRefusal(f"{value.name!r} has an element for each entry of the list")

@@ -82,10 +82,9 @@ def _fit_others(
     """Adapt the operands that are the same for every sample and have a part for each."""
     lifted = False
     for slot, labels in enumerate(axes.inputs):
-        value = node.input(slot)
-        if labels is None or label not in labels or slot in carried or value is None:
+        if labels is None or label not in labels or slot in carried:
             continue
-        own = rows.on(labels.index(label))
+        value, own = node.given(slot), rows.on(labels.index(label))
         if slot not in axes.broadcasts:
             state.spread(node, slot, own)
         elif value.dim(own.axis) == node.output.dim(rows.axis) != 1:
@@ -105,11 +104,10 @@ def _check_liftable(state: Following, node: Node, rows: BatchRows) -> None:
         Refusal: it cannot; the reason names an operand.
     """
     rank = state.rank(node.output)
-    of_matrices = node.is_op("MatMul") and rows.axis < rank - 2
-    is_ahead = of_matrices or (node.op_type in BROADCASTING and not node.domain)
-    for value in (*node.inputs, node.output):
+    is_ahead = node.is_op("MatMul") or (node.op_type in BROADCASTING and not node.domain)
+    for value in (*node.reads, node.output):
         own = rows.axis - rank + state.rank(value)
-        if value is not None and own >= 0:
+        if own >= 0:
             state.check_static(value, rows.on(own))
     if not is_ahead:
         raise BatchRefusal("its operands have a number for each of several neighbours of a sample")

@@ -109,8 +109,7 @@ def scatter_nd(state: Following, node: Node) -> Fact:
     rows = carried[slot]
     data = rows if slot == 0 else rows.on(rows.axis - (ranks[1] - 1) + depth)
     if data.axis < depth or (slot == 2 and rows.axis < ranks[1] - 1):
-        indices = node.inputs[1]
-        name = "" if indices is None else indices.name
+        name = node.given(1).name
         raise BatchRefusal(f"it writes to some of the samples, at the places in {name!r}")
     places = {0: data, 2: data.on(data.axis - depth + ranks[1] - 1)}
     for at, own in places.items():

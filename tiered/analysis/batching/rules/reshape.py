@@ -30,9 +30,9 @@ _BAKED: Final = (
 @BATCHES.rule("Reshape")
 def reshape(state: Following, node: Node) -> Made:
     """Reshape: the elements before and after each sample stay the same."""
-    data, output = node.inputs[0], node.output
+    data, output = node.given(0), node.output
     rows = state.rows(node, 0)
-    if rows is None or data is None:
+    if rows is None:
         return _shared(state, node)
     target = state.elements(node.operand(1))
     if target is None:
@@ -61,12 +61,12 @@ def reshape(state: Following, node: Node) -> Made:
         state.edits.append(lambda to: to.move(node, rows, made))
         return made
     pieces = _pieces(target, made, after)
-    if pieces is not None and -1 in pieces and pieces.index(-1) != made.axis:
+    if pieces is None:
+        return made
+    if pieces.index(-1) != made.axis:
         # Beside an inferred dim the size of the batch has to be stated.
-        is_copy = made == rows and copies and -1 in target
-        pieces[made.axis] = 0 if is_copy else state.known_size(made)
-    if pieces is not None:
-        state.edits.append(lambda to: to.set_target(node, pieces))
+        pieces[made.axis] = 0 if made == rows and copies else state.known_size(made)
+    state.edits.append(lambda to: to.set_target(node, pieces))
     return made
 
 
@@ -103,11 +103,11 @@ def _pieces(
     pieces: list[Size | None] = [int(size) if isinstance(size, int) else None for size in target]
     pieces[at] = -1
     for axis, size in enumerate(target):
-        if axis != at and size == -1:
+        if size == -1:
             known = after[axis]
             pieces[axis] = known if isinstance(known, int) else -1
             pieces[at] = -1 if isinstance(known, int) else None
-        if axis != at and size == 0 and isinstance(after[axis], int):
+        if size == 0 and isinstance(after[axis], int):
             pieces[axis] = after[axis]
     return pieces
 

@@ -60,11 +60,11 @@ def multiplied(state: Following, node: Node) -> Made:
     steps = [state.step(node, slot) for slot in range(2)]
     made = followed(state, node)
     slot = 0 if steps[0] != 0 else 1
-    step, factors = steps[slot], state.elements(node.inputs[1 - slot])
-    is_single = factors is not None and len(set(factors)) == 1 and steps[1 - slot] == 0
-    if not is_single or factors is None or step is None or isinstance(step, Columns):
+    step, factors = steps[slot], {*(state.elements(node.inputs[1 - slot]) or ())}
+    if len(factors) != 1 or steps[1 - slot] != 0 or step is None or isinstance(step, Columns):
         return _with_step(made, None)
-    return _with_step(made, None if factors[0] is None else multiply(step, factors[0]))
+    (factor,) = factors
+    return _with_step(made, None if factor is None else multiply(step, factor))
 
 
 @COUNTS.rule("Concat")

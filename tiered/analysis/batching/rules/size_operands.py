@@ -61,10 +61,7 @@ def tile(state: Following, node: Node) -> Fact | None:
     if repeats is None:
         raise BatchRefusal("its repeats are not known")
     if rows is None:
-        made = made_of_sizes(state, node)
-        if isinstance(made, BatchRows) and state.sizes(node.inputs[0])[made.axis] != 1:
-            return BatchRows(made.axis, 1, state.sizes(node.inputs[0])[made.axis] or 1)
-        return made
+        return made_of_sizes(state, node)
     if any(mentions(count, state.name) for count in repeats):
         raise BatchRefusal("its repeats have the batch on another axis")
     count = repeats[rows.axis]
@@ -101,8 +98,7 @@ def resize(state: Following, node: Node) -> Fact:
         raise BatchRefusal(f"it resizes the axis of a batch of {state.old}")
     sizes = None if is_upsample else node.operand("sizes")
     if rows.axis not in named or sizes is None:
-        slot = node.operand("scales")
-        if slot is not None and slot in state.facts:
+        if node.operand("scales") in state.facts:
             raise BatchRefusal("its scales depend on the size of the batch")
         return rows
     place = list(named).index(rows.axis)
