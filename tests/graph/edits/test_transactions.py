@@ -13,6 +13,15 @@ from tests.small import model as small
 from tiered import Model, ShapeError
 from tiered.compat.ppq import BaseGraph, Operation, Variable
 from tiered.graph import Graph, Node, Tensor, Value
+from tiered.graph.edits.transactions import (
+    check_free,
+    check_model,
+    check_node,
+    check_node_within,
+    check_place,
+    check_value,
+    is_hidden,
+)
 from tiered.support.errors import ModelError
 
 TEXT = """g (float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}> {
@@ -185,3 +194,95 @@ def test_shapes_that_do_not_fit_leave_the_model_as_it_was() -> None:
     with pytest.raises(ShapeError):
         model.set_input_shapes({"x": [5, 4]})
     assert serialized(model) == before
+
+
+SIBLINGS = """g (float[2] x, bool c) => (float[2] y) { a = Neg(x)  y = If (c) <
+    then_branch = t () => (float[2] u) { s = Exp(a)  u = If (c) <
+        then_branch = tt () => (float[2] p) { d = Abs(s)  p = Neg(d) },
+        else_branch = te () => (float[2] q) { q = Neg(a) }> },
+    else_branch = f () => (float[2] v) { s = Abs(x)  v = Neg(s) }> }"""
+
+
+def graphs() -> dict[str, Graph]:
+    return {graph.name: graph for graph in small(SIBLINGS).graphs()}
+
+
+def refusal(check: Callable[..., object], *args: object) -> str:
+    with pytest.raises(ModelError) as caught:
+        check(*args)
+    return str(caught.value)
+
+
+def test_what_is_not_in_a_graph_is_named() -> None:
+    found, other = graphs(), small(OTHER).main
+    main, body, inner = found["g"], found["t"], found["tt"]
+    a, s, p = main.values["a"], body.values["s"], inner.values["p"]
+    nodes = {value.name: value.producer for value in (a, s, p)}
+    for name, node in nodes.items():
+        assert node is not None
+        check_node(node.owner, node)
+        check_node_within(main, node)
+        if name != "a":
+            place = f"is in {node.owner!r}, not in <Graph 'g', 2 nodes>"
+            said = f"node {node.label!r} {place}; expected one of its nodes"
+            assert refusal(check_node, main, node) == said
+    assert nodes["p"] is not None
+    assert nodes["a"] is not None
+    check_node_within(body, nodes["p"])
+    assert "expected one of its nodes" in refusal(check_node_within, inner, nodes["a"])
+    check_value(main, a)
+    assert refusal(check_value, main, s).endswith(
+        "is in <Graph 't', 2 nodes>, not in <Graph 'g', 2 nodes>; expected one of its values"
+    )
+    check_model(main, s)
+    check_model(inner, a)
+    assert refusal(check_model, main, other.values["p"]).endswith(
+        "is in another model than <Graph 'g', 2 nodes>"
+    )
+    for kind, places in (("input", 1), ("output", 1)):
+        check_place(nodes["a"], 0, kind)  # type: ignore[arg-type]  # a literal
+        for index in (-1, 1):
+            said = refusal(check_place, nodes["a"], index, kind)
+            assert said == f"node 'node_a' has no {kind} {index}; it has {places}"
+
+
+def test_a_name_is_free_where_it_hides_nothing_and_is_not_hidden() -> None:
+    found = graphs()
+    main, body, other, inner = (found[name] for name in ("g", "t", "f", "tt"))
+    taken = "graph {!r} or an outer graph already has a value {!r}"
+    for graph, name, bearer, said in (
+        (main, "new", None, None), (main, "", None, "a value of graph 'g' needs a name that is not empty"),
+        (main, "a", None, taken.format("g", "a")), (main, "a", main.values["a"], None),
+        (main, "a", main.values["x"], taken.format("g", "a")), (main, "s", None, taken.format("g", "s")),
+        (main, "d", None, taken.format("g", "d")), (body, "d", None, taken.format("t", "d")),
+        (other, "d", None, None), (inner, "s", None, taken.format("tt", "s")),
+        (inner, "a", None, taken.format("tt", "a")), (inner, "v", None, None), (inner, "q", None, None),
+        (body, "s", body.values["s"], None), (inner, "d", inner.values["d"], None),
+        (body, "d", inner.values["d"], None),
+    ):  # fmt: skip
+        if said is None:
+            check_free(graph, name, bearer)
+        else:
+            assert refusal(check_free, graph, name, bearer) == said
+
+
+def test_names_that_a_body_has_in_the_file_are_not_free() -> None:
+    found = graphs()
+    main, body, other, inner = (found[name] for name in ("g", "t", "f", "tt"))
+    body.file_names["s"] = "shown"
+    main.model.names.take("shown")
+    said = "'shown' is the name of an input or output of a body in the file"
+    for graph, bearer, is_taken in (
+        (body, None, True), (inner, None, True), (main, None, False), (other, None, False),
+        (main, main.values["a"], True), (main, main.values["x"], False), (inner, inner.values["d"], True),
+    ):  # fmt: skip
+        if is_taken:
+            assert refusal(check_free, graph, "shown", bearer) == said
+        else:
+            check_free(graph, "shown", bearer)
+    assert is_hidden(main.values["a"], "shown")
+    assert not is_hidden(main.values["a"], "other")
+    assert not is_hidden(main.values["x"], "shown")
+    returned = found["te"]
+    returned.set_graph_outputs([main.values["x"]], returned.output_infos)
+    assert is_hidden(main.values["x"], "shown")
