@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx.defs import OpSchema
 
+from tests.graph.opset.texts import form_text
 from tiered.graph import Model, Node
 from tiered.graph.core.schema import default_of, schema_of
 from tiered.graph.opset.adapter import NoEquivalentForm, OperatorForm
@@ -182,3 +183,92 @@ def test_types_as_schemas_write_them() -> None:
     last = last_node("(float x) => (float y) { a = vendor.F(x) y = vendor.F(a) }", 21).input(0)
     assert last is not None
     assert type_text(last) is None
+
+
+STOCK = """(float[2,3] x, float[1,1,4,4] im, int64[1] i, int64[2] inds, bool c, seq(float[2]) s, optional(float[2]) o, optional(seq(int64[2])) os, float16[2,3] h, string[2] t) => (float[A] last)
+    <float[4] up = {1,1,2,2}, int64[1] one = {1}, float[2] w = {1,2}, float half = {0.5}> { u = vendor.F(x) us = vendor.F(s)"""
+FORMS: dict[tuple[str, int, int], str] = {
+    ('y = Gelu(x)', 13, 20): 'Gelu is unknown to opset 13 (opset 13)',
+    ('y = Unheard(x)', 13, 20): 'as it is',
+    ('y = Relu(x)', 14, 20): 'as it is',
+    ('y = Relu(x)', 13, 14): 'Relu {} x',
+    ('y = Relu<k=1>(x)', 13, 14): "Relu {'k': 1} x",
+    ('y = Gelu(x)', 20, 19): 'opset 19 has no Gelu, which opset 20 brought',
+    ('y = Scatter(x, one, x)', 9, 13): 'ScatterElements {} x one x',
+    ('y = ScatterElements(x, one, x)', 13, 9): 'Scatter {} x one x',
+    ('y = ScatterElements(x, one, x)', 13, 8): 'opset 8 has no Scatter, which opset 9 brought',
+    ('y = Upsample<scales=[1.0,1.0,2.0,2.0]>(im)', 7, 13): "Resize {'nearest_mode': 'floor', 'coordinate_transformation_mode': 'asymmetric'} im - [1.0, 1.0, 2.0, 2.0]",
+    ('y = Resize(im, up)', 10, 7): "Upsample {'scales': [1.0, 1.0, 2.0, 2.0]} im",
+    ('y = Resize<mode="linear",coordinate_transformation_mode="asymmetric">(im, , up)', 13, 7): "Upsample {'mode': 'linear', 'scales': [1.0, 1.0, 2.0, 2.0]} im",
+    ('y = Resize<mode="linear",coordinate_transformation_mode="asymmetric">(im, , up)', 19, 8): "Upsample {'mode': 'linear', 'scales': [1.0, 1.0, 2.0, 2.0]} im",
+    ('y = ArgMax<select_last_index=0>(x)', 12, 11): 'ArgMax {} x',
+    ('y = ArgMax<select_last_index=1>(x)', 12, 11): "ArgMax has no attribute 'select_last_index' (opset 11)",
+    ('y = Cast<to=1,saturate=1>(h)', 19, 18): "Cast {'to': 1} h",
+    ('y = Cast<to=1,saturate=1>(h)', 24, 13): "Cast {'to': 1} h",
+    ('y = Cast<to=1,round_mode="up">(h)', 24, 23): "Cast {'to': 1} h",
+    ('y = Concat(x, x)', 1, 4): "Concat {'axis': 1} x x",
+    ('y = Concat<axis=0>(x, x)', 3, 4): "Concat {'axis': 0} x x",
+    ('y = Softmax<axis=1>(x)', 13, 6): "Softmax {'axis': 1} x",
+    ('y, k = MaxPool<kernel_shape=[2,2]>(im)', 8, 7): 'MaxPool-1 has at most 1 outputs',
+    ('y = MaxPool<kernel_shape=[2,2]>(im)', 8, 7): "MaxPool {'kernel_shape': (2, 2)} im",
+    ('y = Pow(x, i)', 12, 11): "Pow-7 takes no tensor(int64) as 'Y'",
+    ('y = Pow(x, x)', 12, 11): 'Pow {} x x',
+    ('y = Identity(s)', 16, 13): "Identity-13 takes no seq(tensor(float)) as 'input'",
+    ('y = Identity(s)', 14, 13): "Identity-13 takes no seq(tensor(float)) as 'input'",
+    ('y = Identity(o)', 16, 14): "Identity-14 takes no optional(tensor(float)) as 'input'",
+    ('y = Identity(os)', 16, 14): "Identity-14 takes no optional(seq(tensor(int64))) as 'input'",
+    ('y = Identity(t)', 16, 14): 'Identity {} t',
+    ('y = Identity(u)', 16, 13): "Identity-13 takes no optional(seq(tensor(bool))) as 'input', whose type is not known",
+    ('y = Identity(us)', 16, 13): "Identity-13 takes no optional(seq(tensor(bool))) as 'input', whose type is not known",
+    ('y = Neg(u)', 13, 6): "Neg-6 takes no tensor(bfloat16) as 'X', whose type is not known",
+    ('y = Neg(h)', 13, 6): 'Neg {} h',
+    ('y = Neg(i)', 13, 6): 'Neg {} i',
+    ('y = Dropout(x)', 9, 10): 'Dropout {} x',
+    ('y, m = Dropout(x)', 9, 10): 'Dropout returns a mask that is not bool (opset 9)',
+    ('y = Gemm(x, x)', 11, 9): 'Gemm {} x x -0.0',
+    ('y = Max(i, i)', 12, 11): "Max-8 takes no tensor(int64) as 'data_0'",
+    ('y = Max(i, i)', 11, 8): 'as it is',
+    ('y = Where(c, x, x)', 16, 9): 'Where {} c x x',
+    ('y = Where(c, u, x)', 16, 9): "Where-9 takes no tensor(bfloat16) as 'X', whose type is not known",
+    ('y = LpPool<kernel_shape=[2,2], p=2>(im)', 11, 1): "LpPool {'kernel_shape': (2, 2), 'p': 2.0} im",
+    ('y = BatchNormalization(im, x, x, x, x)', 14, 6): "BatchNormalization {'is_test': 1} im x x x x",
+    ('y = Clip(x, half)', 13, 6): "Clip {'min': 0.5} x",
+    ('y = Clip(x, half)', 13, 5): "Clip {'min': 0.5} x",
+    ('y = Reshape(x, inds)', 5, 4): 'Reshape needs a constant shape before opset 5 (opset 4)',
+    ('y = Reshape(x, one)', 5, 4): "Reshape {'shape': [1]} x",
+    ('y = Equal(h, h)', 11, 7): "Equal-7 takes no tensor(float16) as 'A'",
+    ('y = Equal(c, c)', 11, 7): 'Equal {} c c',
+    ('y = Add<broadcast=1>(x, w)', 6, 7): 'Add {} x w',
+    ('y = Add(x, w)', 7, 6): 'Add broadcasts more than the last dims of its first operand (opset 6)',
+    ('y = Add<axis=0, broadcast=1>(x, w)', 6, 13): 'Add broadcasts along axis 0 (opset 6)',
+    ('y = Sum(x, x)', 8, 6): 'Sum {} x x',
+    ('y = Mean(x, x)', 8, 1): 'Mean {} x x',
+    ('y = Cast<to=1>(h)', 6, 5): "Cast {'to': 'FLOAT'} h",
+    ('y = Cast<to=10>(x)', 6, 1): "Cast {'to': 'FLOAT16'} x",
+}  # fmt: skip
+
+
+def test_forms_are_taken_through_all_opsets_between_two() -> None:
+    for (call, before, after), expected in FORMS.items():
+        assert form_text(STOCK, call, before, after) == expected, (call, before, after)
+
+
+def test_attributes_that_a_call_decides_cannot_change() -> None:
+    for call, before, after, expected in (
+        ("Squeeze<axes: ints = @a>(v)", 11, 13, "Squeeze cannot change: attribute 'axes' is a function parameter (opset 11)"),
+        ("LeakyRelu<alpha: float = @a>(v)", 6, 16, None), ("Squeeze<axes: ints = @a>(v)", 11, 12, None),
+    ):  # fmt: skip
+        text = f"""<ir_version: 8, opset_import: ["": {before}, "own": 1]> g (float[1,2] x) => (float y) {{
+            y = own.f<a = 1>(x) }} <domain: "own", opset_import: ["": {before}]> f <a> (v) => (w) {{ w = {call} }}"""
+        (node,) = Model.from_proto(parse(text)).functions[0].nodes
+        if expected is None:
+            form_between(node, before, after)
+            continue
+        with pytest.raises(NoEquivalentForm) as caught:
+            form_between(node, before, after)
+        assert str(caught.value) == expected
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13))
+    (node,) = model.main.nodes
+    model.main.set_input(node, 0, None)
+    with pytest.raises(NoEquivalentForm, match="Relu-14 needs the operand 'X'"):
+        form_between(node, 13, 14)

@@ -70,8 +70,6 @@ def form_between(node: Node, before: int, after: int) -> OperatorForm | None:
         raise NoEquivalentForm(_missing(form.op_type, there, before, after))
     _check_attributes(form, written, own, there)
     form.changed = _changed(written, form.attributes)
-    if any(value is not None and _is_parameter(value) for value in form.operands):
-        raise form.declines("needs a constant that the call of the function gives")
     reason = misfit(node, form, own, there)
     if reason is not None:
         raise NoEquivalentForm(reason)
@@ -82,10 +80,6 @@ def _form(node: Node, version: int) -> OperatorForm:
     attributes = {name: decode_attribute(proto) for name, proto in node.attribute_protos().items()}
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
     return OperatorForm(node.op_type, version, list(node._inputs), attributes, outputs)
-
-
-def _is_parameter(value: Any) -> bool:
-    return value.graph is None and value.default is None
 
 
 def _apply(form: OperatorForm, before: int, after: int) -> None:
@@ -152,10 +146,7 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> frozenset[str]:
     """Return the attributes of both that say something else."""
     both = before.keys() & after.keys()
     return frozenset(
-        name
-        for name in both
-        if before[name] is not after[name]
-        and repr(_plain(before[name])) != repr(_plain(after[name]))
+        name for name in both if repr(_plain(before[name])) != repr(_plain(after[name]))
     )
 
 
@@ -246,8 +237,6 @@ def _types(formal: OpSchema.FormalParameter) -> frozenset[str]:
 
 def type_text(value: Value) -> str | None:
     """Return the type of a value as schemas write it: tensor(float), seq(tensor(int64))."""
-    if value.graph is None and value.default is not None:
-        return tensor_text(value.default.dtype)
     kind = value.type
     if isinstance(kind, TensorType):
         return tensor_text(kind.dtype)
