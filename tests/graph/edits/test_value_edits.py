@@ -214,3 +214,61 @@ def test_a_body_input_may_be_stated_less_exactly() -> None:
     p.owner.set_type(p, TensorType(1, (2, 3)))
     with pytest.raises(ModelError, match=r"graph input 'p' is declared float\[2,3\]"):
         p.owner.set_type(p, TensorType(1, (5, 3)))
+
+
+STATED = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+g (float[N,3] x, float[?] open, seq(float[2]) q, bool c) => (float[N,3] y, seq(float[2]) r, float[2] z) <float[3] w = {1,2,3}> {
+    a = Mul(x, w)  y = Relu(a)  r = Identity(q)  k = Constant<value_float=1.0>()  u = own.F(x)
+    z = If(c) <then_branch = t () => (float[2] a) { }, else_branch = e () => (float[2] v) { v = own.F(x) }> }
+<domain: "own", opset_import: ["": 21]> F (p) => (o) { o = Neg(p) }"""
+CHANGE = "; change the declaration (set_declared_type, or Model.set_input_shapes)"
+
+
+def test_which_types_can_be_stated() -> None:
+    for name, kind, because in (
+        ("x", TensorType(1, None), None), ("x", TensorType(1, ("N", None)), None), ("x", None, None),
+        ("x", TensorType(1, (2, 3)), f"graph input 'x' is declared float[N,3], it cannot be stated as float[2,3]{CHANGE}"),
+        ("open", TensorType(1, (None,)), None), ("open", TensorType(1, None), None),
+        ("open", TensorType(1, (2,)), f"graph input 'open' is declared float[?], it cannot be stated as float[2]{CHANGE}"),
+        ("q", TensorType(1, (2,)), f"graph input 'q' is declared sequence, it cannot be stated as float[2]{CHANGE}"),
+        ("w", TensorType(1, None), None),
+        ("w", TensorType(1, (4,)), "'w' is float[3] by its contents, it cannot be stated as float[4]; "
+         "change the contents (set_constant, assign)"),
+        ("k", TensorType(7, ()), "'k' is float[] by its contents, it cannot be stated as int64[]; "
+         "change the contents (set_constant, assign)"),
+        ("y", TensorType(1, (5, 3)), None), ("y", TensorType(1, None), None), ("y", None, None),
+        ("y", TensorType(1, (3,)), f"graph output 'y' is declared float[N,3], it cannot be stated as float[3]{CHANGE}"),
+        ("y", TensorType(7, None), f"graph output 'y' is declared float[N,3], it cannot be stated as int64{CHANGE}"),
+        ("r", TensorType(7, None), None), ("a", TensorType(7, None), None), ("u", TensorType(7, None), None),
+        ("v", TensorType(7, None), None), ("p", TensorType(7, None), None), ("o", TensorType(7, None), None),
+    ):  # fmt: skip
+        model = Model.from_proto(onnx.parser.parse_model(STATED))
+        value = next(graph.values[name] for graph in model.graphs() if name in graph.values)
+        if because is None:
+            value.owner.set_type(value, kind)
+            assert value._type == kind, name
+            continue
+        with pytest.raises(ModelError) as caught:
+            value.owner.set_type(value, kind)
+        assert str(caught.value) == because
+
+
+def test_constants_of_functions_and_of_sparse_tensors() -> None:
+    model = Model.from_proto(onnx.parser.parse_model(STATED))
+    weights, places = (onnx.helper.make_tensor(name, 7, [1], [0]) for name in "vi")
+    sparse = Tensor(onnx.helper.make_sparse_tensor(weights, places, [3]))
+    made = model.functions[0].constant(sparse)
+    assert made.producer is not None
+    assert list(made.producer.attributes) == ["sparse_value"]
+    assert model.main.constant(sparse).is_initializer
+    w, (function,) = named(model, "w"), model.functions
+    unused = model.main.constant(np.zeros(1), "unused")
+    for target, value in ((function, unused), (function, w)):
+        with pytest.raises(ModelError, match="cannot be an initializer of <Function 'F'"):
+            model.main.move_constant(value, target)
+    model.main.mark_input(unused)
+    with pytest.raises(ModelError, match="initializer 'unused' cannot be removed: it is used"):
+        model.main.remove_constant(unused)
+    for value in (w, named(model, "a"), model.main.new_value("n")):
+        with pytest.raises(ModelError, match="is no initializer that was removed"):
+            model.main.append_constant(value)
