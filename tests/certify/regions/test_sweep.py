@@ -244,6 +244,13 @@ def test_a_later_value_is_one_that_only_the_first_model_has() -> None:
         (CHAIN, "a = Neg(x)  c = Abs(a)  y = Cos(c)", "", "c", "b"),
         (CHAIN, "a = Neg(x)  y = Cos(a)", both, "b", ""),
         (two, "a = Neg(x)  y = Cos(a)", "", "b", ""),
+        (
+            "a = Neg(x)  , c = Split<axis = 0, num_outputs = 2>(a)  y = Exp(c)",
+            "a = Neg(x)  y = Cos(a)",
+            "",
+            "c",
+            "",
+        ),
         ("a = Neg(x)  b, c = TopK(a, k)  y = Exp(b)", "a = Neg(x)  y = Cos(a)", "", "c", "b"),
     ):
         sweep = sweep_of(first, second, head or "(float[2] x, int64[1] k) => (float[2] y)")
@@ -304,3 +311,24 @@ def test_outputs_are_tried_whatever_their_size_and_others_up_to_a_limit() -> Non
             assert step is not None
             assert step.proof.reason == (because if is_large and not is_output else "tried")
             assert step.is_output == is_output
+
+
+def test_a_region_begins_at_common_values_of_a_known_type() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "own": 1]> g
+        (float[2,3] x) => (float[2,3] y) {{ a = {}(x)  b = Relu(a)  {} }}"""
+    longer, shorter = "c = Neg(b)  d = Neg(c)  y = Softmax(d)", "y = Softmax(b)"
+    models = [
+        Model.from_proto(onnx.parser.parse_model(text.format("Exp", rest)))
+        for rest in (longer, shorter)
+    ]
+    (step,) = Sweep(*models).run().steps
+    assert step.problem is not None
+    assert [[node.op_type for node in side.nodes] for side in step.problem.sides] == [
+        ["Identity", "Neg", "Neg", "Softmax", "Identity"], ["Identity", "Softmax", "Identity"],
+    ]  # fmt: skip
+    models = [
+        Model.from_proto(onnx.parser.parse_model(text.format("own.F", rest)))
+        for rest in (longer, shorter)
+    ]
+    (left,) = Sweep(*models).run().left
+    assert (left.proof.reason, left.problem) == ("the type of b is not known", None)

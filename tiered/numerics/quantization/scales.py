@@ -71,7 +71,6 @@ class Weight(NamedTuple):
 def parameters_of(low: float, high: float, scheme: Scheme) -> Parameters:
     """Return the scale and the zero point for a finite range, which is extended to have 0."""
     limits = integer_info(scheme.activations.numpy)
-    low, high = min(low, 0.0), max(high, 0.0)
     if scheme.symmetric:
         reach = (int(limits.max) - int(limits.min)) // 2
         middle = 0 if int(limits.min) < 0 else int(limits.max) // 2 + 1
