@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tiered import Model, PassContext, get_pass
+from tiered import Model, PassContext
 from tiered.graph import Node, Tensor, Value
+from tiered.pipeline.text import parse_elements
 from tiered.testing import parse
 
 _MOST = 16
@@ -62,12 +63,13 @@ def outcome(header: str, text: str) -> str:
         header: the pass with its options, the opset, and the target or `-`.
         text: the model.
     """
-    pass_, opset, target = header.split()
+    text_of_pass, opset, target = header.split()
+    (pass_,) = parse_elements(text_of_pass)
     model = Model.from_proto(parse(text, opset=int(opset)))
     model.refresh_types()
     mark = model.mark()
     context = PassContext.isolated(opt_level=4, backend=None if target == "-" else target)
-    get_pass(pass_).apply(model, context)
+    pass_.apply(model, context)
     if not model.changed_since(mark):
         reasons = dict.fromkeys(remark.reason for remark in context.remarks)
         return f"stays: {'; '.join(reasons)}" if reasons else "stays"
