@@ -13,6 +13,9 @@ from tiered.graph import Edit, Graph, Node, Stamp
 from tiered.graph.core.graph import Function
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import tensor_type
+from tiered.graph.edits.nodes import move_node
+from tiered.graph.edits.operand_edits import exchange_outputs
+from tiered.graph.edits.value_edits import move_constant
 from tiered.verify.live_extract import (
     PartEdits,
     advance,
@@ -155,6 +158,31 @@ EDITS: dict[str, tuple[Callable[[Model], object], set[str] | None]] = {
     "a weight that a body captures": (
         lambda m: m.main.set_constant(named(m, "w"), Tensor.of(np.array([0, 0], np.float32))), {"b"}
     ),
+    "a node of a body as one of the graph": (
+        lambda m: move_node(body(m, 1), producer(body(m, 1), "s"), m.main), {"b"}
+    ),
+    "a weight of a body as one of the graph": (
+        lambda m: move_constant(body(m, 0), named(body(m, 0), "k"), m.main), {"b"}
+    ),
+    "exchanged outputs": (
+        lambda m: exchange_outputs(m.main, producer(m, "d"), 0, producer(m, "m"), 0), {"d", "m"}
+    ),
+    "another name of an input": (lambda m: m.main.rename_value(named(m, "x"), "e"), {"a"}),
+    "another name of an output, and other numbers": (
+        lambda m: [EDITS[each][0](m) for each in ("another name of an output", "other numbers")],
+        {"y", "p"},
+    ),
+    "a node of a function, and one of the graph": (
+        lambda m: [EDITS[each][0](m) for each in ("a node of a function", "another attribute")],
+        {"a"},
+    ),
+    "a node of a body that goes": (
+        lambda m: (
+            EDITS["a node in a body"][0](m),
+            m.main.replace(producer(m, "b"), [named(m, "a")]),
+        ),
+        {"b", "d"},
+    ),
     "another version": (lambda m: m.convert_opset(22), None),
     "a function more": (_add_function, set()),
     "a function less": (_drop_function, {"d", "p"}),
@@ -180,6 +208,16 @@ def test_the_part_after_an_edit_is_that_of_the_model(name: str) -> None:
         assert found is not None
         old = {each for each, number in numbers.items() if number in found}
         assert old == touched
+
+
+def test_the_nodes_of_a_part_are_those_of_the_file() -> None:
+    model = mixed()
+    part, mark = part_of(model), model.journal.stamp()
+    for name in ("a node in a body", "another attribute"):
+        EDITS[name][0](model)
+    after, _ = part_after(part, model, model.journal.since(mark.length))
+    nodes = [after.nodes[at] for at in after.in_order(after.nodes)]
+    assert sorted(map(str, nodes)) == sorted(map(str, model.to_proto().graph.node))
 
 
 def test_a_step_is_applied_to_other_parts_alike() -> None:
