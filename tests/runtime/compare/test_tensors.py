@@ -185,3 +185,202 @@ def test_what_exact_limits_say() -> None:
     assert str(compared(floats(1), floats(1))) == "y: ok"
     narrow = DataType.FLOAT8E4M3FN.numpy
     assert CLOSE.tolerance(narrow) == (0.25, 0.125 / 8)
+
+
+NAN, INF = math.nan, math.inf
+E4, F4 = DataType.FLOAT8E4M3FN.numpy, DataType.FLOAT4E2M1.numpy
+MEAN = Metric("mean", lambda a, b: float(np.abs(a - b).mean()), 0.0, 1.0)
+BY_MEAN = replace(LOSSY, metric=MEAN)
+PAIRS: list[tuple[Array, Array, Limits]] = [
+    (floats(1), floats(1.5), EXACT),
+    (floats(1), floats(1.5), CLOSE),
+    (floats(1), floats(1.5), replace(CLOSE, rtol=0.1)),
+    (floats(1), floats(1.5), replace(CLOSE, atol=0.1)),
+    (floats(1), floats(1.5), replace(CLOSE, rtol=0.1, atol=0.1)),
+    (floats(1, 1), floats(1, 0), replace(LOSSY, min_cosine=0.9)),
+    (floats(1, 1), floats(1, 0), replace(LOSSY, min_cosine=0.5)),
+    (floats(1, 0), floats(0, 1), replace(LOSSY, min_cosine=0.0)),
+    (floats(INF), floats(-INF), replace(LOSSY, min_cosine=0.5)),
+    (floats(1, NAN), floats(1, 1), replace(LOSSY, min_cosine=0.5)),
+    (floats(0, 0), floats(3, 0), BY_MEAN),
+    (floats(0, 0), floats(1, 0), BY_MEAN),
+    (floats(0, NAN), floats(9, 0), BY_MEAN),
+    (floats(0, 0), floats(3, 0), replace(CLOSE, target=replace(BY_MEAN, is_target=True))),
+    (floats(0, 0), floats(1, 0), replace(CLOSE, target=replace(BY_MEAN, is_target=True))),
+    (floats(0, 0), floats(3, 0), replace(BY_MEAN, target=replace(CLOSE, is_target=True))),
+    (floats(0, 0), floats(1e-5, 0), CLOSE),
+    (floats(0, 0), floats(-0.0, 0), CLOSE),
+    (floats(0, 0), floats(2e-5, 0), CLOSE),
+    (floats(NAN, NAN), floats(1, NAN), CLOSE),
+    (floats(1, NAN), floats(NAN, NAN), CLOSE),
+    (floats(NAN, NAN), floats(NAN, NAN), CLOSE),
+    (floats(NAN, 1), floats(NAN, 1), CLOSE),
+    (np.array([1 + 2j]), np.array([1 + 3j]), EXACT),
+    (np.array([b"a", b"b"]), np.array(["a", "c"], object), EXACT),
+    (np.array([0, 2]), np.array([1, 3]), EXACT),
+    (np.array([0], np.uint64), np.array([2**64 - 1], np.uint64), EXACT),
+    (np.array([-128], np.int8), np.array([127], np.int8), EXACT),
+    (np.array([False]), np.array([True]), EXACT),
+    (np.array([0], np.int16), np.array([1], np.int16), LOSSY),
+    (np.array([0, 0], np.int8), np.array([1, 1], np.int8), LOSSY),
+    (floats(1, dtype=E4), floats(1, dtype=E4), EXACT),
+    (floats(1, dtype=E4), floats(2, dtype=E4), EXACT),
+    (floats(1, 2, dtype=F4), floats(1, 3, dtype=F4), EXACT),
+    (floats(1 / 3, 1).astype(np.float64), floats(1 / 3 + 1e-5, 1).astype(np.float64), CLOSE),
+    (floats(1, 2, dtype=np.float64), floats(1.00001, 2, dtype=np.float64), CLOSE),
+    (floats(1, 0.3333, dtype=np.float16).astype(np.float32),
+     floats(1.002, 0.3333, dtype=np.float16).astype(np.float32), CLOSE),
+    (floats(1, 2), floats(1.0009765625, 2), CLOSE),
+    (floats(-1e-45), floats(1e-45), LOSSY),
+    (floats(1, -1, dtype=np.float16), floats(1, 1, dtype=np.float16), EXACT),
+]  # fmt: skip
+"""Two tensors and the limits; `ALL_OF_THEM` has what is found of each."""
+
+
+def all_of(found: OutputDifference) -> str:
+    """Return the numbers, the reason and the limits of a difference, on three lines."""
+    cosine = None if found.cosine is None else round(found.cosine, 4)
+    numbers = f"{found.max_abs:g} {found.max_rel:g} {found.max_ulp} {cosine} {found.nan_mismatch}"
+    return "\n".join((numbers, *str(found).split(" (allowed: "), f"limit {found.limit}"))
+
+
+ALL_OF_THEM = """\
+0.5 0.5 4194304 1.0 0
+y: 1 of 1 elements differ, max abs 5.0e-01 at [0]
+limit
+0.5 0.5 4194304 1.0 0
+y: 1 of 1 elements differ, max abs 5.0e-01 at [0]
+rtol 0.0001, atol 1e-05 of reassociating float32)
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+0.5 0.5 4194304 1.0 0
+y: 1 of 1 elements differ, max abs 5.0e-01 at [0]
+rtol 0.1, atol 1e-05 of reassociating float32)
+limit rtol 0.1, atol 1e-05 of reassociating float32
+0.5 0.5 4194304 1.0 0
+y: 1 of 1 elements differ, max abs 5.0e-01 at [0]
+rtol 0.0001, atol 0.1 of reassociating float32)
+limit rtol 0.0001, atol 0.1 of reassociating float32
+0.5 0.5 4194304 1.0 0
+y: 1 of 1 elements differ, max abs 5.0e-01 at [0]
+rtol 0.1, atol 0.1)
+limit rtol 0.1, atol 0.1
+1 1 1065353216 0.7071 0
+y: cosine 0.707107 is below 0.9
+cosine from 0.9)
+limit cosine from 0.9
+1 1 1065353216 0.7071 0
+y: ok
+limit cosine from 0.5
+1 1 1065353216 0.0 0
+y: ok
+limit cosine from 0
+inf 0 4278190080 None 0
+y: 1 of 1 elements differ, max abs inf at [0]
+cosine from 0.5)
+limit cosine from 0.5
+0 0 0 1.0 1
+y: NaN became a number at [1] (1 of 2 elements differ in being NaN)
+cosine from 0.5)
+limit cosine from 0.5
+3 0 1077936128 0.0 0
+y: mean is 1.5, not in [0, 1]
+limit
+1 0 1065353216 0.0 0
+y: ok
+limit mean in [0, 1]
+9 0 1091567616 0.0 1
+y: NaN became a number at [1] (1 of 2 elements differ in being NaN)
+limit
+3 0 1077936128 0.0 0
+y: 1 of 2 elements differ, max abs 3.0e+00 at [0]
+rtol 0.0001, atol 1e-05 of reassociating float32)
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+1 0 1065353216 0.0 0
+y: ok
+limit the target's mean in [0, 1]
+3 0 1077936128 0.0 0
+y: mean is 1.5, not in [0, 1]
+the target's rtol 0.0001, atol 1e-05 of reassociating float32)
+limit the target's rtol 0.0001, atol 1e-05 of reassociating float32
+1e-05 0 925353388 0.0 0
+y: ok
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+0 0 0 1.0 0
+y: ok
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+2e-05 0 933741996 0.0 0
+y: 1 of 2 elements differ, max abs 2.0e-05 at [0]
+rtol 0.0001, atol 1e-05 of reassociating float32)
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+0 0 0 None 1
+y: NaN became a number at [0] (1 of 2 elements differ in being NaN)
+rtol 0.0001, atol 1e-05 of reassociating float32)
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+0 0 0 None 1
+y: a number became NaN at [0] (1 of 2 elements differ in being NaN)
+rtol 0.0001, atol 1e-05 of reassociating float32)
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+0 0 None None 0
+y: not comparable: all its elements are NaN
+limit
+0 0 0 1.0 0
+y: ok
+limit
+1 0.5 2251799813685248 0.9899 0
+y: 1 of 2 elements differ, max abs 1.0e+00 at [0,1]
+limit
+0 0 None None 0
+y: 1 of 2 elements differ, first 'b' became 'c' at [1]
+limit
+1 0.5 None None 0
+y: 2 of 2 elements differ, max abs 1 at [0]
+limit
+1.84467e+19 0 None None 0
+y: 1 of 1 elements differ, max abs 18446744073709551615 at [0]
+limit
+255 1.99219 None None 0
+y: 1 of 1 elements differ, max abs 255 at [0]
+limit
+1 0 None None 0
+y: 1 of 1 elements differ, max abs 1 at [0]
+limit
+1 0 None None 0
+y: 1 of 1 elements differ, max abs 1 at [0]
+limit
+1 0 None None 0
+y: ok
+limit
+0 0 None 1.0 0
+y: ok
+limit
+1 1 None 1.0 0
+y: 1 of 1 elements differ, max abs 1.0e+00 at [0]
+limit
+1 0.5 None 0.9899 0
+y: 1 of 2 elements differ, max abs 1.0e+00 at [1]
+limit
+9.98378e-06 2.99513e-05 179851755520 1.0 0
+y: ok
+limit rtol 0.0001, atol 1e-05 of reassociating float32
+1e-05 1e-05 45035996274 1.0 0
+y: 1 of 2 elements differ, max abs 1.0e-05 at [0]
+rtol 1e-09, atol 1e-10 of reassociating float64)
+limit rtol 1e-09, atol 1e-10 of reassociating float64
+0.00195312 0.00195312 16384 1.0 0
+y: ok
+limit rtol 0.01, atol 0.001 of reassociating float16
+0.000976562 0.000976562 8192 1.0 0
+y: ok
+limit rtol 0.01, atol 0.001 of reassociating float16
+2.8026e-45 2 2 -1.0 0
+y: ok
+limit rtol 0.1, atol 0.02 of lossy float32
+2 2 30720 0.0 0
+y: 1 of 2 elements differ, max abs 2.0e+00 at [1]
+limit
+"""
+
+
+def test_all_that_is_found_of_two_tensors() -> None:
+    lines = [line for pair in PAIRS for line in all_of(compared(*pair)).split("\n")]
+    assert [line.rstrip() for line in lines] == ALL_OF_THEM.splitlines()

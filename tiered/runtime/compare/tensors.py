@@ -149,18 +149,18 @@ class Limits:
 
 def compare_arrays(name: str, a: Array, b: Array, limits: Limits) -> OutputDifference:
     """Compare two tensors of any dtype; `a` is the expected one."""
-    strings = a.dtype.kind in "OUS", b.dtype.kind in "OUS"
-    if strings[0] != strings[1] or (not strings[0] and a.dtype != b.dtype):
-        names = ["string" if s else x.dtype.name for s, x in zip(strings, (a, b), strict=True)]
-        return OutputDifference(name, False, reason=f"dtype {names[0]} became {names[1]}")
+    is_text = a.dtype.kind in "OUS"
+    if is_text != (b.dtype.kind in "OUS") or (not is_text and a.dtype != b.dtype):
+        one, other = ("string" if x.dtype.kind in "OUS" else x.dtype.name for x in (a, b))
+        return OutputDifference(name, False, reason=f"dtype {one} became {other}")
     if a.shape != b.shape:
         reason = f"shape {list(a.shape)} became {list(b.shape)}"
         return OutputDifference(name, False, reason=reason)
-    if strings[0]:
+    if is_text:
         return _compare_strings(name, a, b)
     if a.dtype.kind == "c":
-        pair = [np.stack([x.real, x.imag], axis=-1) for x in (a, b)]
-        return _compare_floats(name, pair[0], pair[1], limits)
+        a, b = (np.stack([x.real, x.imag], axis=-1) for x in (a, b))
+        return _compare_floats(name, a, b, limits)
     if is_float(a.dtype):
         return _compare_floats(name, a, b, limits)
     return _compare_integers(name, a, b, limits)
