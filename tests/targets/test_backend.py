@@ -5,7 +5,9 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.small import made_by, named
 from tiered import DataType, Model, PassContext, UsageError
+from tiered.graph import TensorType
 from tiered.support.errors import BackendError, BackendNotFoundError
 from tiered.targets import (
     Backend,
@@ -273,6 +275,31 @@ def test_the_rank_of_a_rule_is_that_of_the_first_operand_if_it_is_known() -> Non
     )
 
 
+def test_an_operator_newer_than_the_opset_is_refused_without_a_rule_for_it() -> None:
+    target = backend("[operators]\nLayerNormalization = true")
+    model = "(float[2] x, float[2] s) => (y) { y = LayerNormalization(x, s) }"
+    assert said(target, model, 13) == [
+        "ONNX has LayerNormalization from opset 17 on; the model's opset is 13"
+    ]
+    assert said(target, model, 17) == []
+
+
+def test_a_node_that_is_refused_does_not_run_slowly() -> None:
+    target = backend("[operators]\nRelu = { rank = 3 }\nErf = { slow = true }")
+    model = Model.from_proto(parse("(float[2] x) => (y) { y = Relu(x)  z = Abs(x)  e = Erf(x) }"))
+    assert [target.runs_slowly(node) for node in model.main.nodes] == [False, False, True]
+
+
+def test_dims_without_names_are_dynamic() -> None:
+    target = backend("", unlisted="standard", shapes="static")
+    text = "(float[2] x) => (y) { a = own.Gate(x)  b = Relu(a)  y = Neg(b) }"
+    model = Model.from_proto(parse(text))
+    for name in "ab":
+        model.main.set_type(named(model, name), TensorType(FLOAT, (None, 2)))
+    found = target.refusals(made_by(model, "b"))
+    assert list(map(str, found)) == ["dynamic dims; it takes static shapes"]
+
+
 def test_dtypes_that_are_not_known_count_for_inputs_alone() -> None:
     rules = "[operators]\n'own::Gate' = true\nRelu = { dtypes = ['float'] }\nCast = { dtypes = [] }"
     model = "(float[2] x) => (y) { y = own.Gate(x)  z = Relu(y) }"
@@ -328,7 +355,9 @@ def test_an_operator_is_supported_at_the_versions_and_dtypes_of_a_rule() -> None
     assert supported == [True, True, False, True, False, True, False, False]
     kernels = [target.has_kernel("Relu", dtype=dtype) for dtype in (None, FLOAT16, FLOAT)]
     assert kernels == [True, True, False]
-    assert backend("[operators]\nRelu = true").has_kernel("Relu", dtype=DOUBLE)
+    plain = backend("[operators]\nRelu = true")
+    assert plain.has_kernel("Relu", dtype=DOUBLE)
+    assert plain.supports("Relu", dtype=DOUBLE)
     composite = backend("[operators]\nRelu = { composite = true }")
     assert composite.supports("Relu")
     assert not composite.has_kernel("Relu")
@@ -343,6 +372,7 @@ def test_an_operator_is_slow_if_all_rules_for_the_dtype_are() -> None:
     assert slow == [False, True, False, False]
     assert [target.is_slow("Erf", dtype=dtype) for dtype in (None, FLOAT)] == [True, True]
     assert [target.is_slow(name) for name in ("Abs", "Neg")] == [False, False]
+    assert backend("[operators]\nErf = { dtypes = ['float'], slow = true }").is_slow("Erf")
     assert [target.may_be_slow(name) for name in ("Relu", "Erf", "Abs", "Neg")] == [
         True, True, False, False,
     ]  # fmt: skip

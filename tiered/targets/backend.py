@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
@@ -376,12 +376,12 @@ def _dynamic(values: Sequence[Value]) -> str:
     return f"dynamic dims{' ' if named else ''}{', '.join(named)}" if dims else ""
 
 
-def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal]:
+def _against_rank(operands: Sequence[Operand], rank: Bounds) -> Iterator[Refusal]:
     """Check the rank of the first input, or else of the first output."""
-    first = next(iter(operands), None)
-    found = None if first is None else first.value.rank
-    if first is not None and found is not None and not rank.holds(found):
-        yield Refusal(f"{first.name} has rank {found}", (f"rank {rank}",))
+    for first in operands[:1]:
+        found = first.value.rank
+        if found is not None and not rank.holds(found):
+            yield Refusal(f"{first.name} has rank {found}", (f"rank {rank}",))
 
 
 def _merged(found: Sequence[list[Refusal]]) -> list[list[Refusal]]:
