@@ -20,6 +20,7 @@ from tiered.targets.shared_rules import (
         ("Relu", "", True),
         ("Normalizer", "ai.onnx.ml", True),
         ("Normalizer", "", False),
+        ("Adagrad", "ai.onnx.preview.training", False),
         ("Gelu", "com.microsoft", False),
         ("Nothing", "", False),
     ],
@@ -70,6 +71,8 @@ def test_only_operators_of_a_runtime_or_early_ones_are_newer() -> None:
     assert newer_operator(made_by(old, "a")) is not None
     assert newer_operator(made_by(new, "a")) is None
     assert newer_operator(made_by(old, "y")) is None
+    early = "(float[2] x, float[2] s) => (float[2] y) { y = LayerNormalization(x, s) }"
+    assert newer_operator(made_by(parsed(early, opset=16), "y")) is not None
 
 
 def test_constants_and_markers_need_no_kernel() -> None:

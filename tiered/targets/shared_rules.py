@@ -63,8 +63,6 @@ def newer_operator(node: Node) -> Refusal | None:
 
     The node has a runtime's own operator, or is early (`Node.is_early`).
     """
-    if not node.domain and not node.is_early:
-        return None
     return in_newer_opset(node.op_type, node.owner.opset())
 
 
