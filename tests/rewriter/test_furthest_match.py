@@ -86,6 +86,74 @@ def test_the_first_condition_that_failed_is_said(pattern: Any, text: str, expect
     assert reason(pattern, text) == expected
 
 
+NEG = op.Neg(var.x)
+MORE = [
+    (op.Add(op.Neg(var.x), op.Neg(var.y)), "a = Neg(x) y = Add(a, a)",
+     "Neg 'node_a' matches op.Neg(var.x) already"),
+    (op.Add(NEG, NEG), "a = Neg(x) b = Neg(x) y = Add(a, b)",
+     "Neg 'node_b' is not Neg 'node_a', which matches op.Neg(var.x) already"),
+    (op.Concat(var.a, var.b, rest.more, axis=0), "y = Concat<axis = 0>(x)",
+     "Concat 'node_y' has 1 operands; op.Concat(var.a, var.b, rest.more, axis=0) takes at least 2"),
+    (op("d").F(), "y = d.F(x)", "d::F 'node_y' has 1 operands; op('d').F() takes 0"),
+    (op.Relu(chain(op.Neg, op.Softmax(var.x, axis=0))),
+     "s = Softmax<axis = 1>(x) n = Neg(s) y = Relu(n)", "Softmax 'node_s' has axis=1; expected 0"),
+    (op.Relu(op.Softmax(var.x, axis=0) | op.Neg(op.Softmax(var.y, axis=0))),
+     "s = Softmax<axis = 1>(x) n = Neg(s) y = Relu(n)", "Softmax 'node_s' has axis=1; expected 0"),
+    (op.Relu(chain(op.Neg | op.Abs, op.Exp(var.x)).having(rank=3)),
+     "e = Exp(x) a = Neg(e) b = Abs(a) y = Relu(b)",
+     "operand 0 of Relu 'node_y' is 'b' (float[2,3]); expected .having(rank=3)"),
+    (op.Relu(var.x).having(rank=3), "y = Relu(x)",
+     "Relu 'node_y' is 'y' (float[2,3]); expected .having(rank=3)"),
+    (op.Flatten(op.Softmax(var.a, axis=var.axis), axis=var.axis),
+     "s = Softmax<axis = 1>(x) y = Flatten<axis = 0>(s)",
+     "Softmax 'node_s' has axis=1; expected var.axis"),
+    (op.Add(op.Clip(var.x, opt.low), op.Clip(var.y, opt.low)),
+     "a = Clip(x, one) b = Clip(z) y = Add(a, b)",
+     "operand 1 of Clip 'node_b' is absent, but opt.low is 'one' (float[]) already"),
+    (op.Clip(var.x, const()), "y = Clip(x)",
+     "operand 1 of Clip 'node_y', absent, is not constant; expected const()"),
+    (op.Relu(op.Neg(var.x) | op.Exp(var.x)), "h = Abs(x) y = Relu(h)",
+     "operand 0 of Relu 'node_y' comes from Abs 'node_h'; expected op.Neg(var.x)"),
+    (op.Relu(op.Neg(var.x)) | op.Abs(op.Exp(var.x)), "h = Neg(x) y = Abs(h)",
+     "operand 0 of Abs 'node_y' comes from Neg 'node_h'; expected op.Exp(var.x)"),
+    (op.Relu(op.Neg(op.Exp(var.x))) | op.Relu(op.Abs(op.Exp(var.x))), "h = Abs(x) y = Relu(h)",
+     "operand 0 of Abs 'node_h', 'x' (float[2,3]), is computed by no node; expected op.Exp(var.x)"),
+    (op.Softmax(var.x, axis=0) | op.Softmax(op.Neg(op.Exp(var.x)), axis=1),
+     "h = Neg(x) y = Softmax<axis = 1>(h)", "Softmax 'node_y' has axis=1; expected 0"),
+]  # fmt: skip
+
+
+def test_what_else_may_fail() -> None:
+    for pattern, text, expected in MORE:
+        assert reason(pattern, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [(8, "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"), (9, "9 numbers")]
+)
+def test_the_numbers_of_a_small_constant_are_said(size: int, shown: str) -> None:
+    numbers = ",".join(["1"] * size)
+    (found,) = explained(
+        op.Sub(var.x, const(2.0)),
+        f"g (float[{size}] x) => (float[{size}] y) <float[{size}] w = {{{numbers}}}> "
+        "{ y = Sub(x, w) }",
+    )
+    assert found.reason == (
+        f"operand 1 of Sub 'node_y', 'w' (float[{size}]), is {shown}; expected const(2.0)"
+    )
+
+
+def test_a_chain_is_named_by_its_links_and_its_end() -> None:
+    pattern = op.Relu(chain(op.Neg | op.Abs, op.Exp(op.Sin(var.x))))
+    text = "g (float[2] x) => (float[2] y) { e = Exp(x)  a = Neg(e)  b = Abs(a)  y = Relu(b) }"
+    (found,) = explained(pattern, text)
+    assert found.matched == (
+        "op.Relu(chain(op.Neg | op.Abs, op.Exp(op.Sin(var.x)))): Relu 'node_y'",
+        "chain(op.Neg | op.Abs, op.Exp(op.Sin(var.x))): 2 nodes down to Neg 'node_a'",
+        "op.Exp(op.Sin(var.x)): Exp 'node_e'",
+    )
+
+
 def test_of_two_orders_the_one_that_came_further_is_told() -> None:
     pattern = op.Add(op.Neg(op.Exp(var.x)), var.y)
     text = "g (float[2] x) => (float[2] y) { a = Neg(x)  y = Add(x, a) }"
@@ -104,6 +172,16 @@ def test_a_guard_of_the_matcher_names_the_value() -> None:
     (found,) = explained(RELUS, text)
     assert found.verdict == "declined"
     assert found.reason == "an inner value is a graph output ('h')"
+    assert found.matched == (
+        "op.Relu(op.Neg(var.x)): Relu 'node_y'", "op.Neg(var.x): Neg 'node_h'"
+    )  # fmt: skip
+    for pattern, end in (
+        (op.Add(op.Neg(var.x), var.x), "y = Add(h, x)"),
+        (op.Add(op.Neg(var.x), op.Abs(var.z)), "b = Abs(x)  y = Add(h, b)"),
+        (op.Clip(op.Neg(var.x), opt.low, opt.high), "y = Clip(h, , x)"),
+    ):
+        (found,) = explained(pattern, text.replace("y = Relu(h)", end))
+        assert found.reason == "an inner value is a graph output ('h')", end
 
 
 def test_every_anchor_is_explained_and_the_model_stays_as_it_is() -> None:

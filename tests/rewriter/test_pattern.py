@@ -48,13 +48,18 @@ def test_a_number_is_exact(wanted: Any, array: np.ndarray[Any, Any], fits: bool)
 
 
 def test_an_array_says_dtype_and_shape_too() -> None:
+    assert accepts(const(), np.array([1, 2], F32))
     assert accepts(const(np.array([1, 2], F32)), np.array([1, 2], F32))
+    assert not accepts(const(F32(1)), np.array(1, np.float16))
+    assert not accepts(const(1j), np.array(1, F32))
     assert not accepts(const(np.array([1, 2], F32)), np.array([1, 2], np.float64))
     assert not accepts(const(np.array([1, 2], F32)), np.array([[1, 2]], F32))
 
 
 def test_a_tolerance_is_relative() -> None:
     assert accepts(const(2**0.5, rtol=1e-6), np.array(1.4142135, F32))
+    assert accepts(const([1.0, 2.0], rtol=1e-2), np.array([1.0, 2.01], F32))
+    assert not accepts(const([1.0, 2.0]), np.array([1.0, 2.01], F32))
     assert not accepts(const(2**0.5, rtol=1e-6), np.array(1.41421, F32))
     # Each dtype is as near as it can be.
     assert accepts(const(2**0.5, rtol=1e-9), np.array(2**0.5, F32))

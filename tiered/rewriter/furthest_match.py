@@ -381,4 +381,4 @@ def _value(value: Any) -> str:
 
 
 def _is_constant(value: Value | None) -> bool:
-    return value is not None and value.tensor is not None and value.const is not None
+    return value is not None and value.const is not None

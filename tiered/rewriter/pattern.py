@@ -202,8 +202,7 @@ class Const(Pattern):
     @cached_property
     def size(self) -> int | None:
         """The number of elements, None if the pattern admits any."""
-        is_open = self.expected is None or self.predicate is not None
-        return None if is_open else self._wanted.size
+        return None if self.expected is None else self._wanted.size
 
     @cached_property
     def _wanted(self) -> np.ndarray[Any, Any]:
