@@ -1,13 +1,22 @@
 """The doctor: the fewest remedies with the fewest refused nodes, each tried in memory."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import onnx
 import pytest
 
 from tests.small import parsed
 from tiered import Backend
-from tiered.extensions.preparation.advice import _clashes, _is_smaller, diagnose, doctor
+from tiered.extensions.preparation import advice
+from tiered.extensions.preparation.advice import (
+    _clashes,
+    _Doctor,
+    _is_smaller,
+    diagnose,
+    doctor,
+)
 from tiered.extensions.preparation.remedies import Remedy
 from tiered.graph import DataType, Model
 from tiered.pipeline.result import ModelStatistics
@@ -132,3 +141,115 @@ def test_smaller_results_are_suggested() -> None:
     assert (first.what, first.why, first.error) == ("optimise", "", "")
     assert (first.before.nodes, first.after.nodes) == (4, 1)
     assert first.line == "tiered prepare model.onnx out.onnx --for npu -O2"
+
+
+# --- the search for the fewest remedies, without models -------------------------------------------
+
+
+class Search(_Doctor):
+    """A doctor of a model of which as many nodes are refused as a table says.
+
+    Args:
+        remedies: "opset=17! level=4": what each sets; "!" for those that are needed.
+        refused: by the remedies; those that are not there cannot be tried.
+    """
+
+    def __init__(self, remedies: str, refused: dict[str, int]) -> None:
+        self.remedies = []
+        for text in remedies.split():
+            name = text.rstrip("!")
+            key, _, value = name.partition("=")
+            changes = {key: (value,) if key == "to" else value}
+            self.remedies.append(Remedy(name, "", changes, text.endswith("!")))
+        self.refused = refused
+        self.said: list[str] = []
+        self.on_step = self.said.append
+
+    def _candidates(self, coverage: Any) -> list[Remedy]:
+        return self.remedies
+
+    def _tried(self, remedies: Any, *_: Any, **more: Any) -> Any:
+        names = " ".join(each.what for each in remedies)
+        self.said.append(names or "nothing")
+        found = self.refused.get(names)
+        return None if found is None else SimpleNamespace(coverage=None, refused=found)
+
+    def _wrong(self, made: Any) -> int:
+        return int(made.refused)
+
+    def chosen(self, monkeypatch: pytest.MonkeyPatch) -> str:
+        """Return the remedies that are chosen, and what was tried."""
+        bare = SimpleNamespace(coverage=None, refused=self.refused[""])
+        self.model: Any = SimpleNamespace(copy=lambda: None)
+        self.base: Any = None
+        monkeypatch.setattr(advice, "prepare_model", lambda *_, **more: bare)
+        needed, made = self._needed(SimpleNamespace())  # type: ignore[arg-type]  # a fake
+        first = " ".join(each.what for each in needed)
+        if self._wrong(made):
+            needed, made = self._shortest(needed, made)
+        names = " ".join(each.what for each in needed)
+        return f"[{first}] [{names}] {self._wrong(made)}: {', '.join(self.said)}".replace(
+            PASSES, "PASSES"
+        )
+
+
+PASSES = "trying the passes of the target"
+
+
+@pytest.mark.parametrize(
+    ("remedies", "refused", "expected"),
+    [
+        ("", {"": 0}, "[] [] 0: PASSES"),
+        ("", {"": 2}, "[] [] 2: PASSES"),
+        ("opset=17!", {"": 3, "opset=17": 0}, "[opset=17] [opset=17] 0: opset=17"),
+        ("opset=17!", {"": 3}, "[] [] 3: opset=17, PASSES, opset=17"),
+        (
+            "opset=17! opset=21!",
+            {"": 3, "opset=17": 1, "opset=21": 0},
+            "[opset=17] [opset=17] 1: opset=17",
+        ),
+        (
+            "opset=17! opset=21!",
+            {"": 3, "opset=21": 0},
+            "[opset=21] [opset=21] 0: opset=17, opset=21",
+        ),
+        (
+            "opset=17! ir=8!",
+            {"": 3, "opset=17 ir=8": 0},
+            "[opset=17 ir=8] [opset=17 ir=8] 0: opset=17 ir=8",
+        ),
+        (
+            "ir=8! to=a! to=b",
+            {"": 3, "ir=8 to=a": 2, "ir=8 to=a to=b": 0},
+            "[ir=8 to=a] [ir=8 to=a to=b] 0: ir=8 to=a, ir=8 to=a to=b, ir=8 to=a",
+        ),
+        (
+            "level=4 to=b",
+            {"": 3, "level=4": 2, "level=4 to=b": 1, "to=b": 1},
+            "[] [to=b] 1: PASSES, level=4, level=4 to=b, to=b",
+        ),
+        (
+            "level=4 to=b",
+            {"": 3, "level=4": 2, "level=4 to=b": 1, "to=b": 2},
+            "[] [level=4 to=b] 1: PASSES, level=4, level=4 to=b, to=b, level=4",
+        ),
+        ("level=4 to=b", {"": 3, "level=4": 0}, "[] [level=4] 0: PASSES, level=4"),
+        ("level=4 to=b", {"": 3, "level=4": 3, "to=b": 3}, "[] [] 3: PASSES, level=4, to=b"),
+        ("level=4 level=3", {"": 3, "level=4": 2, "level=3": 0}, "[] [level=4] 2: PASSES, level=4"),
+        ("opset=17! to=b", {"": 3, "to=b": 1}, "[] [to=b] 1: opset=17, PASSES, opset=17, to=b"),
+        (
+            "opset=17! opset=21! to=b",
+            {"": 3, "opset=21": 2, "opset=21 to=b": 2},
+            "[opset=21] [opset=21] 2: opset=17, opset=21, opset=21 to=b",
+        ),
+        (
+            "to=a to=b to=c",
+            {"": 5, "to=a": 4, "to=a to=b": 3, "to=a to=b to=c": 1, "to=b to=c": 1, "to=c": 1},
+            "[] [to=c] 1: PASSES, to=a, to=a to=b, to=a to=b to=c, to=b to=c, to=c",
+        ),
+    ],
+)
+def test_which_remedies_are_chosen(
+    remedies: str, refused: dict[str, int], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Search(remedies, refused).chosen(monkeypatch) == expected
