@@ -3,7 +3,8 @@
 import pytest
 
 from tiered import Model
-from tiered.extensions.differences.node_matching import Matching
+from tiered.extensions.differences.node_matching import Matching, _ports
+from tiered.graph import Node
 from tiered.testing import parse
 
 
@@ -259,3 +260,140 @@ def test_the_pairs_of_two_graphs() -> None:
     ):  # fmt: skip
         found = pairs(whole(before), whole(after))
         assert " ".join(sorted(map(":".join, found.items()))) == expected, (before, after)
+
+
+# --- one step at a time ---------------------------------------------------------------------------
+
+FIRST = "(float[4] x) => (float[4] y) { a = Relu(x)  b = Neg(a)  c = Add(a, b)  y = Sin(c) }"
+OTHER = (
+    "(float[4] x) => (float[4] y) { z = Exp(x)  a = Relu(z)  b = Neg(a)  c = Add(b, a) y = Sin(c) }"
+)
+
+
+def bare(first: str = FIRST, second: str = OTHER) -> Matching:
+    """Return a matching before any node is paired."""
+    one, two = (Model.from_proto(parse(whole(text))).main for text in (first, second))
+    return Matching(one, two)
+
+
+def made(of: Matching, side: int, name: str) -> Node:
+    """Return the node that computes a value."""
+    producer = of.graphs[side].values[name].producer
+    assert producer is not None
+    return producer
+
+
+def test_what_identifies_a_value() -> None:
+    of = bare()
+    a, b = (of.graphs[0].values[name] for name in "ab")
+    other, z = (of.graphs[1].values[name] for name in "az")
+    assert of.id_of(0, a) == f"only 0 {a.id}"
+    assert of.id_of(1, other) == f"only 1 {other.id}"
+    of._named[0][b] = z
+    assert of.id_of(0, b) == "name b"
+    of._pair(made(of, 0, "a"), made(of, 1, "a"))
+    assert of.id_of(0, a) == of.id_of(1, other) == f"node {made(of, 0, 'a').id} 0"
+    assert made(of, 0, "a").id != made(of, 1, "a").id
+    assert of.id_of(0, of.graphs[0].values["x"]) == "input  0"
+    of.partners[1][made(of, 1, "z")] = made(of, 0, "y")
+    assert of.id_of(0, b) == f"only 0 {b.id}"
+
+
+def test_pairs_agree_if_half_of_them_have_one_name() -> None:
+    of = bare()
+    rows = (("ab", "ab", True), ("abcy", "abyc", True), ("abcy", "azyc", False),
+            ("abc", "zyb", True))  # fmt: skip
+    for first, second, expected in rows:
+        of.partners = ({}, {})
+        for one, two in zip(first, second, strict=True):
+            of._pair(made(of, 0, one), made(of, 1, two))
+        assert of._agree(lambda node: node.output.name) == expected, (first, second)
+    of._pair(made(of, 0, "y"), made(of, 1, "y"))
+    assert of._agree(lambda node: node.name), "nodes without names count for nothing"
+
+
+def test_a_pair_conflicts_with_values_of_one_name() -> None:
+    of = bare()
+    a, c, y = (made(of, 0, name) for name in "acy")
+    one, other, last = (made(of, 1, name) for name in "acy")
+    assert not of._conflicts(a, other, strict=True)
+    of._named[0][a.output], of._named[1][one.output] = one.output, a.output
+    assert not of._conflicts(a, one, strict=True)
+    assert of._conflicts(a, other, strict=True)
+    assert of._conflicts(c, one, strict=True), "the second side has a named value as well"
+    assert not of._conflicts(a, other, strict=False)
+    of._pair(made(of, 0, "b"), made(of, 1, "b"))
+    assert of._conflicts(a, other, strict=False), "consumers of the named values are paired"
+    of._named[0][y.output] = last.output
+    assert of._conflicts(y, one, strict=False), "both are outputs of the graphs"
+
+
+def test_values_of_one_name_may_be_the_same_if_nothing_else_is_known() -> None:
+    of = bare()
+    of._pair(made(of, 0, "a"), made(of, 1, "a"))
+    of._name_values(everything=False)
+    assert [(one.name, two.name) for one, two in of._named[0].items()] == [("y", "y")]
+    of._name_values(everything=True)
+    assert sorted(one.name for one in of._named[0]) == ["b", "c", "y"]
+    assert {two: one for one, two in of._named[0].items()} == of._named[1]
+    shaped = "(float[4] x) => (%s y) { a = ReduceSum<keepdims=%d>(x)  y = Neg(a) }"
+    of = bare(shaped % ("float", 0), shaped % ("float[1]", 1))
+    of._name_values(everything=True)
+    assert of._named == ({}, {})
+    unknown = "(x) => (y) { a = own.F(x)  y = Neg(a) }"
+    of = bare(FIRST, unknown)
+    of._name_values(everything=True)
+    assert [one.name for one in of._named[0]] == ["a", "y"]
+
+
+def test_the_key_of_what_a_node_reads_and_of_what_reads_it() -> None:
+    of = bare()
+    relu = made(of, 0, "a")
+    assert of._forward(0, relu) == (relu.callee, "input  0")
+    assert of._forward(0, made(of, 0, "b")) is None
+    assert of._backward(0, made(of, 0, "b")) is None
+    sine = of._backward(0, made(of, 0, "y"))
+    assert sine == of._backward(1, made(of, 1, "y")) is not None
+    of._pair(made(of, 0, "y"), made(of, 1, "y"))
+    of._pair(made(of, 0, "c"), made(of, 1, "c"))
+    assert of._backward(0, made(of, 0, "b")) == of._backward(1, made(of, 1, "b")) is not None
+    assert of._backward(0, made(of, 0, "a")) is None, "one of its readers is not paired"
+    of._pair(made(of, 0, "b"), made(of, 1, "b"))
+    first, second = (of._forward(side, made(of, side, "c")) for side in (0, 1))
+    assert first is None
+    of._pair(relu, made(of, 1, "a"))
+    first, second = (of._forward(side, made(of, side, "c")) for side in (0, 1))
+    assert first == second is not None
+    subtracting = bare(FIRST.replace("Add", "Sub"), OTHER.replace("Add", "Sub"))
+    for name in "cy":
+        subtracting._pair(made(subtracting, 0, name), made(subtracting, 1, name))
+    keys = [subtracting._backward(side, made(subtracting, side, "b")) for side in (0, 1)]
+    assert keys[0] != keys[1], "they are other operands of the difference"
+
+
+def test_weights_that_one_node_reads_name_it() -> None:
+    text = """(float[4,4] x) => (float[4,4] y)
+        <float[4,4] v = W0, float[4,4] w = W1, float k = {1}> {
+        a = MatMul(x, v)  b = MatMul(a, w)  c = Mul(b, w)  d = Mul(c, k)  y = Clip(d, , k) }"""
+    of = bare(text, text)
+    keys = [of._weights(0, made(of, 0, name)) for name in "abcdy"]
+    assert [key is None for key in keys] == [False, True, True, True, True]
+    assert keys[0] == of._weights(1, made(of, 1, "a"))
+    assert of._weights(0, made(of, 0, "a")) != (*made(of, 0, "a").callee,)
+
+
+def test_ports_by_name_and_by_place() -> None:
+    one, two = (
+        Model.from_proto(parse(f"({inputs}) => (float[4] y) {{ y = Neg(a) }}")).main.inputs
+        for inputs in ("float[4] a, float[4] b, int64 c", "float[4] d, float[4] a")
+    )
+
+    def ports(*, by_name: bool) -> str:
+        found = _ports(one, two, by_name=by_name)
+        return " ".join(f"{a.name if a else '-'}:{b.name if b else '-'}" for a, b in found)
+
+    assert ports(by_name=True) == "a:a b:d c:-"
+    assert ports(by_name=False) == "a:d b:a c:-"
+    assert [(a, b and b.name) for a, b in _ports((), two, by_name=True)] == [
+        (None, "d"), (None, "a")
+    ]  # fmt: skip
