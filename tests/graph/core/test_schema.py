@@ -153,3 +153,67 @@ def test_a_split_with_too_many_outputs_is_not_given_to_onnx(
 def test_another_domain_is_not_looked_at() -> None:
     proto = onnx.helper.make_node("Einsum", ["x"], ["y"], domain="vendor", equation="1")
     assert why_unsafe(Plain(proto)) == ""
+
+
+def test_why_onnx_does_not_survive_a_node() -> None:
+    equation = (
+        "has a malformed equation {!r}: expected terms of letters, each with '...' at most once, "
+        "and '->' at most once"
+    )
+    for op_type, outputs, domain, attributes, expected in (
+        ("Relu", 1, "", {"equation": "1"}, ""), ("Split", 3, "", {"num_outputs": 3}, ""),
+        ("Split", 3, "", {"num_outputs": 2}, "has more outputs than its num_outputs"),
+        ("Split", 3, "vendor", {"num_outputs": 2}, ""), ("Split", 3, "", {"equation": "1"}, ""),
+        ("Split", 3, "", {"num_outputs": AttributeReference("n")}, ""),
+        ("Einsum", 1, "", {"equation": "1"}, equation.format("1")), ("Einsum", 1, "", {}, ""),
+        ("Einsum", 1, "", {"equation": AttributeReference("e")}, ""),
+        ("Einsum", 1, "", {"equation": b"\xff"}, equation.format(b"\xff")),
+        ("Einsum", 1, "", {"num_outputs": 0, "equation": "i->1"}, equation.format("i->1")),
+    ):  # fmt: skip
+        proto = onnx.NodeProto(op_type=op_type, domain=domain, output=["y"] * outputs)
+        proto.attribute.extend(
+            encode_attribute(name, value, None) for name, value in attributes.items()
+        )
+        node = Plain(proto)
+        assert why_unsafe(node) == expected
+        if expected:
+            with pytest.raises(ModelError) as caught:
+                check_safe(node)
+            assert str(caught.value) == f"node 'y' ({op_type}) {expected}"
+        else:
+            check_safe(node)
+
+
+def test_attributes_of_all_types_are_read_and_written() -> None:
+    array = np.array([1, 2], np.int8)
+    weights, places = (onnx.helper.make_tensor(name, 7, [1], [0]) for name in "vi")
+    sparse = Tensor(onnx.helper.make_sparse_tensor(weights, places, [3]))
+    stored = encode_attribute("value", Tensor.of(array, in_memory=0), None)
+    assert stored.t.raw_data == array.tobytes()
+    written = encode_attribute("value", sparse, None)
+    assert written.type == onnx.AttributeProto.SPARSE_TENSOR
+    assert decode_attribute(written).is_sparse
+    several = onnx.helper.make_attribute("k", [weights, places])
+    assert [each.shape for each in decode_attribute(several)] == [(1,), (1,)]
+    kind = onnx.helper.make_tensor_type_proto(1, [2])
+    assert decode_attribute(onnx.helper.make_attribute("k", kind)) == kind
+    reference = encode_attribute("alpha", AttributeReference("a"), None)
+    assert (reference.type, reference.ref_attr_name) == (0, "a")
+    odd = encode_attribute("odd", 2, schema_of("LeakyRelu", "", 21))
+    assert odd.type == onnx.AttributeProto.INT
+    gemm, cast = schema_of("Gemm", "", 21), schema_of("Cast", "", 21)
+    assert gemm is not None
+    assert cast is not None
+    assert [default_of(gemm, name) for name in ("alpha", "transA")] == [1.0, 0]
+    assert default_of(cast, "to") is None
+
+
+def test_versions_of_other_domains_are_their_own() -> None:
+    for op_type, domain, version, expected in (
+        ("TreeEnsemble", "ai.onnx.ml", 4, None), ("TreeEnsemble", "ai.onnx.ml", 5, 5),
+        ("LabelEncoder", "ai.onnx.ml", 3, 2), ("LabelEncoder", "ai.onnx.ml", 1 << 40, 4),
+        ("Relu", "", 0, None), ("Relu", "", 1, 1),
+    ):  # fmt: skip
+        assert since(op_type, domain, version) == expected, (op_type, version)
+    early = [schema_in_use("LayerNormalization", "", version) for version in (1, 16, 17, 21)]
+    assert [each and each.since_version for each in early] == [17] * 4
