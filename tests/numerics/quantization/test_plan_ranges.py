@@ -10,8 +10,10 @@ from tiered import DataType, Model
 from tiered.graph.intervals.interval import Interval
 from tiered.numerics.calibration.calibrate import Calibration
 from tiered.numerics.calibration.observers import Range
+from tiered.numerics.quantization import plan_ranges
 from tiered.numerics.quantization.plan_ranges import PlanRanges, masked
 from tiered.numerics.quantization.quantization_plan import QuantizationPlan, plan_of
+from tiered.numerics.quantization.scales import Parameters
 from tiered.numerics.quantization.scheme import Scheme
 
 PRODUCT = """(float[2,3] x) => (float[2,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,1,2,3}> {
@@ -226,3 +228,64 @@ def test_a_product_that_computes_a_divisor_stays_float() -> None:
         plan.others[node] = [a, named(model, "b")]
         plan.pairs.setdefault(a, {})[node] = None
         assert products(found.without_lost(plan)) == left
+
+
+# --- single values --------------------------------------------------------------------------------
+
+
+def test_the_least_magnitude_of_ranges_and_arrays() -> None:
+    for low, high, least in ((1, 3, 1), (-3, -1, 1), (-1, 2, 0), (0, 2, 0), (-2, 0, 0)):
+        assert plan_ranges._away_from_zero(low, high) == least
+    for numbers, least in (([0, -2, 3], 2), ([0], 0), ([np.inf, -5, np.nan], 5), ([], 0)):
+        assert plan_ranges._least_of(np.array(numbers, np.float32)) == least
+
+
+def test_numbers_of_inputs_outputs_constants_and_bodies_cannot_change() -> None:
+    text = """(float[2] x, bool c) => (float[2] y) <float[2] k = {1,2}> { a = Add(x, k)
+        y = If(c) <then_branch = t () => (float[2] p) { n = Neg(a)  p = Abs(n) },
+                   else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+    model = parsed(text)
+    values = {value.name: value for graph in model.graphs() for value in graph.values.values()}
+    bound = {name: plan_ranges._is_bound(values[name]) for name in "xkayn"}
+    assert bound == {"x": True, "k": True, "a": False, "y": True, "n": True}
+
+
+def test_the_least_magnitude_of_a_value_is_proven_seen_or_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """(float[2] x, bool c) => (float[2] y) <float[2] k = {0,-2}, float[3] w = {1,2,3},
+        float four = {4}> { a = Max(x, four)  b = Neg(x)  d = Exp(x)  i = If(c) <
+        then_branch = t () => (float[2] a2) { a2 = Max(x, four) },
+        else_branch = e () => (float[2] q) { q = Abs(x) }>  y = Add(a, b) }"""
+    monkeypatch.setattr(plan_ranges, "_MOST_ELEMENTS", 2)
+    model, _, found = ranges_of(text, a=seen(5, 9), b=seen(-9, -3), q=seen(1, 2), y=seen(-1, 2))
+    values = {value.name: value for graph in model.graphs() for value in graph.values.values()}
+    least = {name: found._least(values[name]) for name in ("k", "w", "a", "b", "x", "a2", "q", "y")}
+    assert least == {"k": 2, "w": 0, "a": 4, "b": 3, "x": 0, "a2": 4, "q": 0, "y": 0}
+    of = Parameters(1.0, 10, DataType.UINT8)
+    for number, lost in ((0.4, 0.4), (0.6, 0.0), (0.0, 0.0)):
+        assert found._lost(of, number) == lost
+
+
+def test_a_proven_range_of_a_body_has_no_masks() -> None:
+    for most, expected in ((9e29, (0, float(np.float32(9e29)))), (1e30, None), (3e38, None)):
+        text = f"""(float[2] x, bool c) => (float[A] y) <float m = {{{most}}}> {{
+            y = If(c) <then_branch = t () => (float p) {{ s = Cast<to=1>(c)  p = Mul(s, m) }},
+                       else_branch = e () => (float[2] q) {{ q = Abs(x) }}> }}"""
+        model, _, found = ranges_of(text)
+        values = {value.name: value for graph in model.graphs() for value in graph.values.values()}
+        assert found.of(values["p"]) == expected
+
+
+def test_an_operator_needs_the_ranges_of_what_reads_it_alone() -> None:
+    text = """(float[2,2] x) => (float[A,B] y) <float[2,2] w = {1,2,3,4}> { a = MatMul(x, w)
+        r, s = Split<axis = 0, num_outputs = 2>(a)  t = Neg(a)  , q = Split<axis = 0,
+        num_outputs = 2>(x)  u = Abs(q)  y = Concat<axis = 0>(r, s) }"""
+    model, plan, _ = ranges_of(text)
+    x, a, t, q = (named(model, name) for name in "xatq")
+    (unit,) = plan.units
+    assert plan_ranges._touched(unit) == {x, a, t}
+    node = q.producer
+    assert node is not None
+    assert plan_ranges._around(node, [x, q]) == {x, q}
+    assert plan_ranges._around(unit.node, [x]) == {x, t}
