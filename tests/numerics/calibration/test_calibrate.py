@@ -5,8 +5,9 @@ import onnx
 import pytest
 
 from tiered import Model, Value
+from tiered.graph.intervals.interval import Interval
 from tiered.numerics.calibration.calibrate import Calibration, SampledModel, calibrate
-from tiered.numerics.calibration.observers import METHODS, Method
+from tiered.numerics.calibration.observers import METHODS, Method, Range
 from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.support.errors import UsageError
 from tiered.testing import parse
@@ -32,6 +33,17 @@ def _sample(low: float, high: float) -> dict[str, np.ndarray]:
 def _values(model: Model, *names: str) -> list[Value]:
     values = [model.main.value(name) for name in names]
     return [value for value in values if value is not None]
+
+
+def test_a_measured_range_is_within_what_is_proven_unless_they_have_nothing_in_common() -> None:
+    for proof, expected in (
+        (None, (2, 5)), (Interval(3, 9), (3, 5)), (Interval(0, 4), (2, 4)),
+        (Interval(5, 9), (5, 5)), (Interval(6, 9), (2, 5)), (Interval(0, 1), (2, 5)),
+    ):  # fmt: skip
+        proven = {} if proof is None else {"x": proof}
+        found = Calibration({"x": Range(2, 5, 2, 5, 10)}, 1, proven=proven)
+        assert found.interval("x") == expected
+        assert found.interval("y") is None
 
 
 def _interval(found: Calibration, name: str) -> tuple[float, float]:
@@ -64,6 +76,13 @@ def test_the_default_of_an_input_is_measured_where_a_sample_has_none(ir_version:
     found = calibrate(model, _values(model, "x", "w", "y"), [feeds], method="minmax")
     assert _interval(found, "w") == (-2, 4)
     assert _interval(found, "y") == (2, 4)
+    feeds["w"] = np.eye(2, dtype=np.float32)
+    said = list[str]()
+    found = calibrate(
+        model, _values(model, "w", "y"), [feeds] * 2, method="minmax", on_sample=said.append
+    )
+    assert _interval(found, "w") == (0, 1)
+    assert said == ["calibrating: sample 1 of 2", "calibrating: sample 2 of 2"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -132,8 +151,8 @@ def test_a_large_negative_number_that_is_fed_and_reaches_no_softmax_counts() -> 
 
 def test_a_mask_of_minus_infinity_decides_no_range() -> None:
     text = SCORES.replace("-3.4e38", "-1e38").replace(
-        "m = Where(keep, s, lowest)", "l = Add(lowest, lowest) k = Mul(l, l) n = Neg(k)"
-        "  m = Where(keep, s, n)"
+        "m = Where(keep, s, lowest)",
+        "l = Add(lowest, lowest) k = Mul(l, l) n = Neg(k)  m = Where(keep, s, n)",
     )
     model = _model(text)
     found = calibrate(model, _values(model, "m"), [_sample(-1, 2)], method="minmax")

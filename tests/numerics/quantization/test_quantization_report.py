@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.small import made_by, parsed
+from tests.small import made_by, named, parsed
 from tiered import DataType
 from tiered.numerics.calibration.calibrate import Calibration
+from tiered.numerics.quantization import quantization_report
 from tiered.numerics.quantization.placement import PlacedUnit
 from tiered.numerics.quantization.quantization_plan import QuantizationPlan, Unit
 from tiered.numerics.quantization.quantization_report import (
@@ -161,6 +162,19 @@ def test_operands_have_the_shapes_of_what_is_quantised() -> None:
     assert row.macs == 2 * 3 * 4
     (row,) = report_of(QuantizationResult(plan), {}).rows
     assert row.macs == 0
+
+
+def test_a_result_has_the_shape_of_its_first_name_and_no_other_one() -> None:
+    model = parsed("(float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Exp(a) }")
+    a, node = named(model, "a"), made_by(model, "a")
+    for shapes, outputs, expected in (
+        ({"first": (2, 4)}, {node: "first"}, (2, 4)),
+        ({"a": (5, 3)}, {}, (5, 3)),
+        ({"x": (9, 3)}, {}, (2, 3)),
+        ({}, {}, (2, 3)),
+    ):
+        assert quantization_report._shape(a, shapes, outputs) == expected
+    assert quantization_report._shape(None, {}, {}) is None
 
 
 # --- the chart ------------------------------------------------------------------------------------
