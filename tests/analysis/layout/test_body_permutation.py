@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from tiered import Model, get_pass
-from tiered.analysis.layout.body_permutation import _body_tensors
+from tiered.analysis.layout.body_permutation import BodyOrder, _body_tensors
 from tiered.analysis.layout.cost import transpose_cost
 from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -183,3 +183,46 @@ def test_an_end_that_is_shared_or_of_another_rank_or_unknown_stays() -> None:
         model = text.replace("OUTPUTS", "float[2,3] y, float[N,A,B] z").replace("RESULTS", "y, z")
         found = _body_tensors(Model.from_proto(parse(model)))
         assert [each.can_permute for each in found] == expected, text
+
+
+def test_the_axes_that_a_scan_walks_along_are_written_where_they_move() -> None:
+    text = (
+        SCAN.replace("num_scan_inputs = 1", "num_scan_inputs = 2")
+        .replace("float[4,3] f)", "float[4,3] f, float[4,3] g)")
+        .replace("(x, e) }", "(x, e, e) }")
+    )
+    text = text.replace("OUTPUTS", "float[2,3] y, float[5,3,4] z").replace("RESULTS", "y, z")
+    for at, perm, axis, written in (
+        (1, (1, 0), 2, ("scan_input_axes", (2, 0))),
+        (2, (0, 1), 1, ("scan_input_axes", (0, 1))),
+        (3, (1, 0), 1, ("scan_output_axes", (1,))),
+        (1, (1, 0), 0, ("scan_input_axes", None)),
+        (0, (1, 0), None, ("scan_input_axes", None)),
+    ):
+        model = Model.from_proto(parse(text))
+        tensor = _body_tensors(model)[at]
+        tensor.apply(BodyOrder(perm, axis))
+        assert tensor.node.attr(written[0], None) == written[1], at
+        model.check_view(types=True)
+
+
+def test_a_loop_may_lack_its_last_results() -> None:
+    text = LOOP.replace("(n, c, x)", "(n, c, x, x)").replace(
+        "float[2,3] v)", "float[2,3] v, float[2,3] a)"
+    )
+    text = text.replace("float[3,2] u) {", "float[2,3] u) {").replace("Transpose(v)", "Abs(a)")
+    assert tensors(text, "y") == ["2 in2 out1 0 None", "3 in3 out2 None None"]
+    assert tensors(text, "y, z") == ["2 in2 out1 0 None", "3 in3 out2 1 None"]
+
+
+def test_what_a_body_takes_from_around_it_or_has_no_type_stays() -> None:
+    for old, new, expected in (
+        ("float[2,3] w, float[3,2] u)", "float[2,3] m, float[3,2] u)", [False, True]),
+        ("float[2,3] w, float[3,2] u)", "float[] w, float[3,2] u)", [True, True]),
+        ("float[2,3] x,", "float[] x,", [False, True]),
+        ("w = Neg(v)", "w = acme.Any(v)", [True, True]),
+    ):
+        text = LOOP.replace("{ RESULTS", "{ m = Abs(x) RESULTS").replace(old, new)
+        text = text.replace("OUTPUTS", "float[2,3] y, float[N,3,2] z").replace("RESULTS", "y, z")
+        found = _body_tensors(Model.from_proto(parse(text)))
+        assert [each.can_permute for each in found] == expected, new

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import chains
 from tiered import Model, get_pass
-from tiered.analysis.layout.cost import tensor_costs_of
+from tiered.analysis.layout.cost import tensor_costs_of, transpose_cost
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
 from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -69,3 +69,16 @@ def test_none_stays_above_the_slices_of_a_scan(seed: int) -> None:
     for node in model.main.nodes_of("Transpose"):
         readers = [user.node for user in node.output.users]
         assert sum(reader.op_type == "Slice" for reader in readers) <= 1
+
+
+def test_a_transpose_moves_all_bytes_or_none() -> None:
+    for dims, perm, nbytes in (
+        ("2,3,4", "1,0,2", 96),
+        ("2,3,4", "2,0,1", 96),
+        ("2,3,4", "0,1,2", 0),
+        ("2,1,4", "1,0,2", 0),
+        ("1,3,1", "2,1,0", 0),
+    ):
+        text = f"(float[{dims}] x) => (y) {{ t = Transpose<perm=[{perm}]>(x)  y = Relu(t) }}"
+        cost = transpose_cost(reach_of(Model.from_proto(parse(text))), LayoutSizes())
+        assert (cost.nbytes, cost.transposes) == (nbytes, 1), (dims, perm)

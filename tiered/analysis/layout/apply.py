@@ -177,7 +177,6 @@ class Writer:
 
 def _set_type(port: OperatorPort, value: Value, order: Permutation) -> None:
     """Set the type of an output that shape inference does not know."""
-    old = port.tensor.root
-    node = value.producer
-    if node is not None and node.domain and old.shape is not None and old.dtype is not None:
-        node.owner.set_type(value, TensorType(old.dtype, permuted(old.shape, order)))
+    node, dtype = value.producer, port.tensor.root.dtype
+    if node is not None and node.domain and dtype is not None:
+        node.owner.set_type(value, TensorType(dtype, permuted(port.tensor.shape, order)))

@@ -92,7 +92,7 @@ class BodyTensor(NamedTuple):
 
     def _outside(self, order: BodyOrder) -> Permutation:
         """Return the permutation of the tensor outside of the bodies."""
-        if self.axis is None or order.axis is None:
+        if self.axis is None:
             return order.perm
         wide = [at + (at >= self.axis) for at in order.perm]
         return (*wide[: order.axis], self.axis, *wide[order.axis :])
@@ -195,7 +195,7 @@ def _body_tensors(model: Model) -> list[BodyTensor]:
     for graph in open_graphs(model):
         for op_type, rule in (("If", _of_if), ("Loop", _of_loop), ("Scan", _of_scan)):
             for node in graph.nodes_of(op_type):
-                if not node.domain and not node.has_references:
+                if not node.has_references:
                     found += rule(node)
     return found
 

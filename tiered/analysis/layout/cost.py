@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from tiered.analysis.layout.equivalence import LayoutOperator, TensorClass
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
-from tiered.analysis.layout.permutation import Permutation, between, is_identity
+from tiered.analysis.layout.permutation import Permutation, between
 from tiered.analysis.layout.reach import Reach, open_graphs, transposes
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.work import transpose_time
@@ -234,8 +234,5 @@ def moved_bytes(node: Node, tensor: TensorClass, sizes: LayoutSizes) -> int:
     """Return the bytes that a Transpose moves: 0 if only dims of size 1 change places."""
     shape, perm = node.output.shape, node.perm
     assert perm is not None
-    if shape is not None:
-        moving = [axis for axis, dim in zip(perm, shape, strict=True) if dim != 1]
-        if moving == sorted(moving):
-            return 0
-    return 0 if is_identity(perm) else sizes.nbytes(tensor.root)
+    moving = [axis for at, axis in enumerate(perm) if shape is None or shape[at] != 1]
+    return 0 if moving == sorted(moving) else sizes.nbytes(tensor.root)

@@ -60,9 +60,9 @@ def _starts(reach: Reach, wanted: DesiredLayouts, *, to_last: bool) -> Iterator[
         if to_last:
             yield from reach.wanted_starts(node)
             continue
-        for value in (*node.inputs[:1], *node.outputs[:1]):
-            tensor = None if value is None else reach.tensor_of(value)
-            if tensor is not None and value is not None:
+        for value in (node.given(0), node.output):
+            tensor = reach.tensor_of(value)
+            if tensor is not None:
                 yield tensor, tensor.views[value]
 
 
