@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
-from tests.rewriter.patterns import bound, matches
-from tests.small import parsed
+from tests.rewriter.patterns import X_TO_Y, bound, matches
+from tests.small import model, parsed
 from tiered import Function, Model, Skip
 from tiered.rewriter import (
     Pattern,
@@ -14,6 +14,7 @@ from tiered.rewriter import (
     op,
     var,
 )
+from tiered.rewriter.attribute_conditions import attributes_fit
 
 
 def test_an_attribute_that_is_not_named_has_its_default() -> None:
@@ -77,6 +78,23 @@ def test_a_function_parameter_is_no_value_of_an_attribute(pattern: Pattern) -> N
 def test_a_function_parameter_does_not_matter_where_attributes_are_ignored() -> None:
     function = flatten_of_a_parameter()
     assert list(find_matches(function, op.Flatten(var.a, attrs="ignored")))
+    (node,) = function.nodes
+    assert isinstance(attributes_fit(op.Flatten(var.a, axis=1, attrs="ignored"), node, {}), Skip)
+    tagged = flatten_of_a_parameter("tag").nodes[0]
+    assert attributes_fit(op.Flatten(var.a), tagged, {}) is False
+
+
+def test_what_fits_is_true() -> None:
+    (node,) = model(f"{X_TO_Y} {{ y = Flatten<axis=1>(x) }}").main.nodes
+    for pattern in (
+        op.Flatten(var.a),
+        op.Flatten(var.a, axis=1),
+        op.Flatten(var.a, attrs=...),
+        op.Flatten(var.a, axis=1, attrs=...),
+    ):
+        assert attributes_fit(pattern, node, {}) is True
+    (plain,) = model(f"{X_TO_Y} {{ y = Flatten(x) }}").main.nodes
+    assert attributes_fit(op.Flatten(var.a), plain, {}) is True
 
 
 def test_a_function_parameter_is_no_reason_where_nothing_else_matches() -> None:
@@ -86,11 +104,12 @@ def test_a_function_parameter_is_no_reason_where_nothing_else_matches() -> None:
     assert match_node(compile_pattern(both), node) is None
 
 
-def flatten_of_a_parameter() -> Function:
-    """Return w = Flatten(v), whose axis the call of the function decides."""
+def flatten_of_a_parameter(name: str = "axis") -> Function:
+    """Return w = Flatten(v), whose axis or other attribute the call of the function decides."""
     text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
     g (float[2,3] x) => (float[6] y) { y = d.f <a = 0>(x) }
     <domain: "d", opset_import: ["" : 21]> f <a>(v) => (w) { w = Flatten<axis: int = @a>(v) }"""
+    text = text.replace("axis", name)
     (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
     return function
 
@@ -115,6 +134,13 @@ def flatten_of_a_parameter() -> Function:
         (op.Cast(var.a, to=7, attrs=...), "Cast<to=1, saturate=0>(x)", False),
         (op.Flatten(var.a), "Flatten<tag=1>(x)", False),
         (op.Flatten(var.a, attrs=...), "Flatten<tag=1>(x)", True),
+        (op("d").F(var.a, k=1), "d.F(x)", False),
+        (op("d").F(var.a, k=1), "d.F<k=1>(x)", True),
+        (op("d").F(var.a), "d.F<k=1>(x)", False),
+        (op("d").F(var.a, k=1), "d.F<k=[1,0]>(x)", False),
+        (op("d").F(var.a, k=16777217), "d.F<k=16777216>(x)", False),
+        (op("d").F(var.a, k="a"), "d.F<k=0.5>(x)", False),
+        (op("d").F(var.a, k=1), 'd.F<k="CRD">(x)', False),
     ],
 )  # fmt: skip
 def test_what_is_not_named_is_the_default_and_what_is_named_is_equal(
@@ -139,6 +165,9 @@ def test_a_node_without_an_equivalent_in_the_newest_form_never_matches() -> None
     graph = parsed(text, opset=12).main
     assert not list(find_matches(graph, op.Softmax(var.a, axis=...)))
     assert list(find_matches(parsed(text, opset=13).main, op.Softmax(var.a, axis=...)))
+    assert list(find_matches(graph, op.Softmax(var.a, attrs=...)))
+    flat = parsed("(float[2,3] x) => (float[2,3] y) { y = Softmax(x) }", opset=12).main
+    assert list(find_matches(flat, op.Softmax(var.a)))
 
 
 def test_an_attribute_that_is_bound_twice_is_equal_in_both_places() -> None:

@@ -7,7 +7,17 @@ from tests.rewriter.patterns import TWO, X_TO_Y
 from tests.small import made_by, model, named, parsed, proto
 from tiered import Graph, Skip
 from tiered.graph import Model
-from tiered.rewriter import Match, Pattern, compile_pattern, find_matches, match_node, op, var
+from tiered.rewriter import (
+    Match,
+    Pattern,
+    chain,
+    compile_pattern,
+    find_matches,
+    match_node,
+    op,
+    opt,
+    var,
+)
 from tiered.rewriter.match import (
     DEPENDS,
     HAS_OTHER_USER,
@@ -163,3 +173,53 @@ def test_a_value_that_an_annotation_names_stays() -> None:
     assert str(match_node(compile_pattern(RELU_OF_NEG), relu)) == (
         "training info or an annotation names an inner value"
     )
+
+
+OTHERS = """(float[2] x) => (float[2] y, float[2] z, float[2] h, float[2] u) {
+    h = Neg(x)  k = Neg(h)  y = Add(h, k)  w = Exp(k)  u = Relu(w)  z = Abs(x) }"""
+
+
+def test_the_first_choice_that_nothing_forbids_is_the_match() -> None:
+    neg = op.Neg(var.a)
+    rows: list[tuple[Pattern, str, object]] = [
+        # Both are forbidden: the first reason counts.
+        (op.Add(neg, var.b), "y", IS_OUTPUT),
+        (op.Add(neg, var.b) | op.Add(var.b, var.c), "y", Match),
+        (op.Exp(neg) | op.Exp(op.Neg(op.Neg(op.Neg(var.a)))), "w", HAS_OTHER_USER),
+        (op.Flatten(var.a), "y", None),
+    ]
+    for pattern, name, expected in rows:
+        found = at(parsed(OTHERS), pattern, name)
+        is_found = isinstance(found, Match) if expected is Match else found is expected
+        assert is_found, str(pattern)
+
+
+def test_attributes_decide_between_two_orders() -> None:
+    text = """(float[2,3] x) => (float[2,3] y) { a = Softmax<axis=1>(x)  b = Softmax<axis=0>(x)
+        y = Add(a, b) }"""
+    found = at(parsed(text), op.Add(op.Softmax(var.a, axis=0), var.b), "y")
+    assert isinstance(found, Match)
+    assert found.bindings["b"].name == "a"
+    assert at(parsed(text), op.Softmax(var.a, axis=0), "a") is None
+
+
+def test_the_nodes_of_chains_and_of_choices() -> None:
+    text = """(float[2] x) => (float[2] y) { e = Exp(x)  a = Neg(e)  b = Abs(a)  y = Relu(b) }"""
+    links = op.Relu(chain(op.Neg | op.Abs, op.Exp(var.a)))
+    found = at(parsed(text), links | op.Relu(op.Sin(var.a)), "y")
+    assert isinstance(found, Match)
+    assert [node.op_type for node in found.nodes] == ["Relu", "Abs", "Neg", "Exp"]
+    found = at(parsed(text), op.Relu(op.Sin(var.a) | op.Abs(var.a)), "y")
+    assert isinstance(found, Match)
+    assert [node.op_type for node in found.nodes] == ["Relu", "Abs"]
+
+
+def test_absent_operands_and_results_forbid_nothing() -> None:
+    text = "(float[2] x) => (float[2] y) { a, , b = own.F(x)  y = Relu(a) }"
+    assert isinstance(at(parsed(text), op.Relu(op("own").F(var.a)), "y"), Match)
+    text = """(float[2] x, float m) => (float[2] y, float[2] z) {
+        y = Relu(x)  c = Clip(y, , m)  z = Clip(x, , c) }"""
+    pair = op.Relu(var.a) & op.Clip(var.a, opt.low, opt.high)
+    assert at(parsed(text), pair, "y") is DEPENDS
+    apart = text.replace("Clip(y, , m)", "Clip(m, , m)")
+    assert isinstance(at(parsed(apart), pair, "y"), Match)

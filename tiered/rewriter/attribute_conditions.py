@@ -48,7 +48,7 @@ def attributes_fit(pattern: OpPattern, node: Node, bindings: dict[str, Any]) -> 
             named += 1
             actual = decode_attribute(written[name]) if form is None else written[name]
             if isinstance(actual, AttributeReference):
-                parameter = parameter or Skip("{}", node.parameter_reason)
+                parameter = Skip("{}", node.parameter_reason)
                 continue
         else:
             known = _schema(node, form)
@@ -67,7 +67,7 @@ def attributes_fit(pattern: OpPattern, node: Node, bindings: dict[str, Any]) -> 
         actual = decode_attribute(written[name]) if form is None else written[name]
         if isinstance(actual, AttributeReference) and name in known.attributes:
             continue
-        if name not in known.attributes or actual != default_of(known, name):
+        if actual != default_of(known, name):
             return False
     return parameter or True
 

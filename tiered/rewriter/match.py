@@ -138,8 +138,6 @@ def find_matches(graph: Graph, pattern: Pattern, *, guarded: bool = True) -> Ite
     if not any(graph.nodes_of(op_type, domain) for domain, op_type in keys):
         return
     for node in graph.topological_order():
-        if (node.domain, node.op_type) not in keys:
-            continue
         if not guarded:
             yield from all_matches(programs, node)
             continue
@@ -201,7 +199,7 @@ def _dependence(match: Match) -> Skip | None:
         value.producer
         for node in match.nodes
         for value in (*node._inputs, *node.captured)
-        if value is not None and value.producer is not None and value.producer not in match.nodes
+        if value is not None and value.producer is not None
     ]
     while pending:
         node = pending.pop()
