@@ -279,7 +279,10 @@ def test_a_pass_does_not_look_again_at_a_model_that_did_not_move() -> None:
     assert len(log) == 3
 
 
-@pytest.mark.parametrize("settings", [{"opt_level": 4}, {"config": {"remarks.examples": 1}}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"opt_level": 4}, {"config": {"remarks.examples": 1}}, {"backend": "onnxruntime_cpu"}],
+)
 def test_a_pass_looks_again_where_the_context_is_another(settings: Any) -> None:
     log: list[str] = []
     given, pass_ = model(), counting(log)
@@ -385,3 +388,55 @@ def test_a_cycle_is_the_fault_of_the_pass_that_made_one() -> None:
     assert caught.value.__notes__ == ["in pass fails"]
     with pytest.raises(PassError, match=r"^fails\{edits=true\} failed on .*: a, b$"):
         fails.with_options(edits=True)(model())
+
+
+def test_a_failing_check_says_what_changed_before_it(caplog: pytest.LogCaptureFixture) -> None:
+    def two_relus(of: Model) -> bool:
+        return len(of.main.nodes_of("Relu")) == 2
+
+    def no_relus(of: Model) -> bool:
+        return not of.main.nodes_of("Relu")
+
+    Sequential([look], checks=[two_relus])(model())
+    for check, when, note in (
+        (no_relus, "before sequential", "changed before it by no pass"),
+        (two_relus, "after sequential", "changed before it by fuse_relu"),
+    ):
+        with pytest.raises(PassError, match=f"check {check.__name__} failed {when} of") as caught:
+            Sequential([fuse_relu], checks=[check])(model())
+        assert note in caught.value.__notes__
+    pipeline = Sequential([look, fuse_relu], checks=[two_relus], suppress_check_failures=True)
+    with PassContext() as ctx:
+        pipeline(model())
+    said = [remark.reason for remark in ctx.remarks if remark.kind == "check"]
+    assert said
+    assert said[0].startswith("check two_relus failed after sequential of")
+    assert said[0] in [record.getMessage() for record in caplog.records]
+
+
+def test_only_who_has_no_context_is_told_that_a_pass_did_not_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    high = tiered.function_pass(opt_level=4, name="high")(lambda graph, ctx: None)
+    with PassContext():
+        high(model())
+    assert caplog.records == []
+    high(model())
+    look(model())
+    assert [record.getMessage() for record in caplog.records] == [
+        "high did not run: needs opt_level 4; it is 2, the default (`.apply` runs it anyway)"
+    ]
+
+
+def test_an_instrument_is_not_asked_about_what_does_not_run() -> None:
+    asked: list[str] = []
+
+    class Asked:
+        def should_run(self, model: Model, info: PassInfo) -> bool:
+            asked.append(info.name)
+            return True
+
+    high = tiered.function_pass(opt_level=4, name="high")(lambda graph, ctx: None)
+    with PassContext(instruments=[Asked()]):
+        Sequential([high, look], name="two")(model())
+    assert asked == ["two", "look"]

@@ -159,7 +159,7 @@ class Execution(RunState):
                 with EditScope(self, planned, run) as scope:
                     pass_.run(self.model, self, run)
                     scope.check()
-                if place.checks and transaction.has_edits:
+                if transaction.has_edits:
                     self.check(place.checks, PostconditionError, f"after {pass_}")
             transaction.end()
         except BaseException as error:
@@ -233,7 +233,7 @@ class Execution(RunState):
         Appends to `changed` the names of the passes that edited the model.
         """
         decision = planned.decision
-        if decision and self.watch.is_needed:
+        if decision:
             refused = self.watch.veto(planned.pass_.info)
             if refused is not None:
                 return Decision(False, f"instrument {refused} said no")
