@@ -2,12 +2,19 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.small import loaded_apart, model, parsed
 from tiered import Model
 from tiered.runtime import work_of
-from tiered.runtime.fold.compute_cost import divides_safely, held_bytes, is_fragile, needs_of
+from tiered.runtime.fold.compute_cost import (
+    divides_safely,
+    held_bytes,
+    is_fragile,
+    needs_of,
+    waits_for_operands,
+)
 from tiered.testing import parse
 
 
@@ -125,6 +132,7 @@ def needs(nodes: str, most: int = 1 << 40, *, ahead: bool = False) -> object:
         ("y = ConstantOfShape(big)", "the result is too large to compute"),
         ("y = ConstantOfShape(edge)", {"edge": 16, "y": 1 << 28}),
         ("y = Compress(a, m)", {"a": 48, "m": 3, "y": 2 * 12 * 4}),
+        ("y = NonZero(n)", {"n": 8, "y": 8}),
         ("y = SequenceConstruct(a)", "a dtype cannot be computed"),
     ],
 )  # fmt: skip
@@ -190,3 +198,34 @@ def test_weights_on_disk_take_no_memory(tmp_path: Path) -> None:
     models = loaded_apart(parse(text), tmp_path), parsed(text)
     w, inline = (model.main.values["w"] for model in models)
     assert [held_bytes(value, 8) for value in (w, inline)] == [0, 8]
+
+
+def test_bodies_divisions_and_halves_wait_for_their_operands() -> None:
+    body = """y = If(on)<then_branch = t () => (float[3,4] p) { p = Neg(a) },
+                       else_branch = e () => (float[3,4] q) { q = Abs(a) }>"""
+    for nodes, expected in (
+        (body, True), ("y = Div(i, two)", True), ("y = Mod(i, two)", True), ("y = Neg(h)", True),
+        ("y = Neg(a)", False), ("y = Div(a, a)", False), ("y = Cast<to = 1>(h)", True),
+    ):  # fmt: skip
+        view = model(f"g (float x) => (float u) {HELD} {{ u = Neg(x)  {nodes} }}")
+        assert waits_for_operands(view.main.nodes[-1]) is expected, nodes
+
+
+def test_a_node_that_depends_on_a_parameter_of_its_function_is_not_computed() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (float[2] x) => (float[2] y) { y = f.F<axis = 0>(x) }
+        <domain: "f", opset_import: ["" : 21]> F <axis> (v) => (u, w) {
+            u = Softmax<axis : int = @axis>(v)  c = Constant<value = bool {1}>()
+            w = If(c)<then_branch = t () => (p) { p = Softmax<axis : int = @axis>(v) },
+                      else_branch = e () => (q) { q = Abs(v) }> }"""
+    (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
+    for node in function.nodes[0], function.nodes[2]:
+        assert "parameter" in str(needs_of(node, {}, 99))
+
+
+def test_sizes_that_are_known_are_not_asked_for_again() -> None:
+    view = model(f"g (float x) => (float u) {HELD} {{ u = Neg(x)  y = Neg(a) }}")
+    node = view.main.nodes[-1]
+    a, y = node.given(0), node.output
+    assert needs_of(node, {a: 1000}, 1048) == {y: 48}
+    assert str(needs_of(node, {a: 1000}, 1047)) == "computing it takes too much memory"

@@ -208,8 +208,6 @@ def _max_iterations(node: Node) -> int | None:
 
 
 def _size(value: Value) -> int | None:
-    if value.tensor is not None:
-        return value.tensor.size
     return None if value.static_shape is None else math.prod(value.static_shape)
 
 
