@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tiered import Model, PassContext, Tensor, get_pass
+from tiered import DataType, Model, PassContext, Tensor, get_pass
 from tiered.graph.queries import equal_tensors
 from tiered.graph.queries.equal_tensors import EqualTensors
 from tiered.testing import parse
@@ -110,3 +110,32 @@ def test_the_pass_says_what_it_did_not_compare(tmp_path: Path) -> None:
         get_pass("eliminate_duplicate_initializer", max_read=most).apply(view, ctx)
         assert len(view.main.initializers) == left
         assert len([each for each in ctx.remarks if "max_read=" in str(each)]) == remarks
+
+
+def test_small_sparse_and_packed_tensors_have_their_own_keys() -> None:
+    weights, places = (onnx.helper.make_tensor(name, 7, [1], [0]) for name in "vi")
+    large = equal_tensors._SMALL + 1
+    for tensor, is_own in (
+        (Tensor.of(np.zeros(large - 1, np.int8)), True), (Tensor.of(np.zeros(large, np.int8)), False),
+        (Tensor(onnx.helper.make_sparse_tensor(weights, places, [large])), True),
+        (Tensor.of(np.zeros(2 * large, DataType.INT4.numpy)), True),
+    ):  # fmt: skip
+        (key,) = EqualTensors(0).keys([tensor])
+        assert (key == tensor.key()) is is_own
+
+
+def test_what_the_limit_lets_be_read_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equal_tensors, "_STEP", 1 << 12)
+    monkeypatch.setattr(equal_tensors, "_LARGEST", 1 << 13)
+    size = 1 << 18
+    arrays = [np.arange(size // 4, dtype=np.int32) for _ in range(3)]
+    arrays[2][-20000 // 4] += 1
+    on_disk = [Tensor.of(array, in_memory=0) for array in arrays]
+    for tensors in (on_disk, [*map(Tensor.of, arrays)], [Tensor.of(arrays[0]), *on_disk[1:]]):
+        one, other, third = EqualTensors(1 << 30).keys(tensors)
+        assert one == other != third
+    probes, pair = 3 * 16 * equal_tensors._PROBE, 2 * size
+    limits = (0, probes - 1, probes, probes + pair, probes + 3 * size)
+    found = [EqualTensors(most) for most in limits]
+    assert [len(set(each.keys(on_disk))) for each in found] == [3, 3, 3, 2, 2]
+    assert [len(each.uncompared) for each in found] == [3, 2, 2, 0, 0]
