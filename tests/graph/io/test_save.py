@@ -1,6 +1,7 @@
 """Model files are written whole or not at all; weights go where they are asked for."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -226,3 +227,79 @@ def test_inferred_types_are_written_where_that_is_asked_for(tmp_path: Path) -> N
         saved(model, str(tmp_path / "m.onnx"), annotate=annotate)
         assert len(onnx.load(tmp_path / "m.onnx").graph.value_info) == count
     assert named(model, "a").declared is None
+
+
+def inside_and_outside(folder: Path) -> tuple[list[str], list[str]]:
+    proto = onnx.load(folder / "m.onnx", load_external_data=False)
+    tensors = [*tensors_of(proto)]
+    is_outside = [tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in tensors]
+    names = [
+        [t.name for t, out in zip(tensors, is_outside, strict=True) if out is side]
+        for side in (False, True)
+    ]
+    return names[0], names[1]
+
+
+def test_a_weight_that_has_a_place_goes_there_whatever_its_size(tmp_path: Path) -> None:
+    for storage, expected in (
+        (Storage(), ["placed"]), (Storage(external=0), ["w", "k", "placed"]),
+        (Storage(external=16), ["k", "placed"]), (Storage(single=True), []),
+    ):  # fmt: skip
+        model = parsed(SMALL)
+        numbers = Tensor.of(np.ones(3, np.float32))
+        model.main.add_constant(numbers.placed("data"), "placed")
+        model.main.add_constant(numbers.placed("model"), "kept")
+        saved(model, str(tmp_path / "m.onnx"), storage=storage)
+        inside, outside = inside_and_outside(tmp_path)
+        assert (outside, len(inside)) == (expected, 4 - len(expected))
+        proto = onnx.load(tmp_path / "m.onnx")
+        arrays = {
+            each.name: numpy_helper.to_array(each).tolist() for each in proto.graph.initializer
+        }
+        assert arrays["placed"] == arrays["kept"] == [1, 1, 1]
+        whole = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+        assert [
+            len(each.external_data) for each in whole.graph.initializer if each.name == "kept"
+        ] == [0]
+        (tmp_path / "m.onnx.data").unlink(missing_ok=True)
+        (tmp_path / "m.onnx.1.data").unlink(missing_ok=True)
+        (tmp_path / "m.onnx").unlink()
+
+
+def test_elements_in_each_field_are_written_as_bytes(tmp_path: Path) -> None:
+    proto = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }").to_proto()
+    fields: dict[str, tuple[int, list[Any]]] = {
+        "float_data": (1, [0.5, -1.0]), "int32_data": (6, [1, -2]), "int64_data": (7, [3, 4]),
+        "double_data": (11, [0.25, 5.0]), "uint64_data": (13, [6, 7]), "string_data": (8, [b"a", b"b"]),
+    }  # fmt: skip
+    for field, (dtype, elements) in fields.items():
+        tensor = proto.graph.initializer.add(name=field, data_type=dtype, dims=[2])
+        getattr(tensor, field).extend(elements)
+    weights, places = (onnx.helper.make_tensor(name, 7, [1], [0]) for name in ("s", "i"))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(weights, places, [3]))
+    placed = saved(Model.from_proto(proto), str(tmp_path / "m.onnx"), storage=Storage(external=0))
+    assert placed.made == (5, 8 + 8 + 16 + 16 + 16)
+    assert inside_and_outside(tmp_path) == (
+        ["string_data"],
+        [name for name in fields if name != "string_data"],
+    )
+    whole = onnx.load(tmp_path / "m.onnx")
+    for tensor in whole.graph.initializer:
+        expected = [
+            each.decode() if isinstance(each, bytes) else each for each in fields[tensor.name][1]
+        ]
+        assert numpy_helper.to_array(tensor).tolist() == expected
+    bare = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    assert all(
+        not getattr(each, each.name) for each in bare.graph.initializer if each.external_data
+    )
+    assert len(bare.graph.sparse_initializer) == 1
+
+
+def test_attributes_of_unknown_operators_may_be_tensors() -> None:
+    for op_type, domain, expected in (
+        ("Constant", "", True), ("ConstantOfShape", "", True), ("If", "", True), ("Relu", "", False),
+        ("Conv", "", False), ("Any", "", True), ("Any", "vendor", True), (b"\xff", "", True),
+        ("Relu", b"\xff", True), ("Relu", "ai.onnx", False), ("Scan", "", True),
+    ):  # fmt: skip
+        assert save._may_hold_more(op_type, domain) is expected, op_type
