@@ -1,9 +1,11 @@
 """The page of a difference: tables, and the places as the page of a run draws rewrites."""
 
+import pytest
+
 import tiered
 from tests.extensions.differences.test_model_diff import BASE, LAYERS, diff
 from tests.support.pages.reader import read
-from tiered.extensions.differences.difference_page import difference_page
+from tiered.extensions.differences.difference_page import difference_page, table_rows
 from tiered.testing import parse
 
 
@@ -102,3 +104,28 @@ def test_a_page_as_a_whole() -> None:
         [2, 19, 13, 20, 16, 0, [[2, 4, 1, 0], [3, 4, 0, 0], [3, 17, 2, 0]],
          [[2, 5, 1, 0], [3, 4, 0, 0], [3, 17, 2, 0]], 0, {}, [], []],
     ]  # fmt: skip
+
+
+def test_the_first_rows_of_a_long_table_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.extensions.differences.difference_page.MOST_ROWS", 2)
+    page = read(difference_page(diff(RICH, OTHER)))
+    assert page.text.count("The first 2 of 3 rows are shown.") == 2
+    assert page.text.endswith("before after node cut cut2 value r r2")
+
+
+def test_models_of_which_nothing_or_only_bytes_differ_have_tables() -> None:
+    same = "(float[2] x) => (float[2] y) { y = Neg(x) }"
+    assert [*table_rows(diff(same, same))] == []
+    longer = diff(same, same.replace("y =", "[a] y ="))
+    assert [each.title for each in table_rows(longer)] == ["Operators", "Names"]
+    lost = diff(
+        "(float[2] x) => (float[2] y) <float[2] w = {1,2}, float[4] v = {1,2,3,4}> "
+        "{ y = own.Op(x, w, v) }",
+        "(float[2] x) => (float[2] y) <float[2] k = {5,6}, float[4] v = {1,2,3,5}> "
+        "{ y = own.Op(x, k, v) }",
+    )
+    rows = next(each for each in table_rows(lost) if each.title.startswith("Constants"))
+    assert (rows.title, [tuple(row[:2]) for row in rows.rows]) == (
+        "Constants: 1 added, 1 removed, 1 values",
+        [("values", "v"), ("removed", "w"), ("added", "k")],
+    )

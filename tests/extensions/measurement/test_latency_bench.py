@@ -8,6 +8,7 @@ import pytest
 
 import tiered
 from tests.fake_worker import FakeSession
+from tiered.extensions.measurement.latency_bench import How
 from tiered.extensions.measurement.subjects import subject
 from tiered.runtime.opening import CPU, Opening
 from tiered.support.errors import ModelError, RuntimeFailure, TargetError, UsageError
@@ -188,3 +189,12 @@ def test_models_are_one_to_26(pair: tuple[Path, Path]) -> None:
     for models in ((), (pair[0],) * 27):
         with pytest.raises(UsageError, match=f"1 to 26 models, not {len(models)}"):
             tiered.bench(*models)
+
+
+def test_limits_of_how_to_measure_are_allowed() -> None:
+    for given in ({"threads": 0}, {"runs": 1}, {"rounds": 1}, {"rounds": 200}, {"minutes": 0.01},
+                  {"clock": "processor"}):  # fmt: skip
+        opening = How(**given).opening()  # type: ignore[arg-type]  # each is right
+        assert opening == Opening("all", given.get("threads", 1), CPU)
+    with pytest.raises(UsageError, match="minutes are a number above 0, not inf"):
+        How(minutes=float("inf")).opening()

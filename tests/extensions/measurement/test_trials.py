@@ -1,5 +1,7 @@
 """Rounds and iterations, on a machine without time of its own."""
 
+from itertools import groupby
+
 import pytest
 
 from tests.extensions.measurement.fakes import Machine
@@ -119,3 +121,37 @@ def test_three_per_cent_are_found_on_a_machine_that_drifts(factor: float, verdic
         for seed in range(20)
     ]
     assert verdicts.count(verdict) >= 19
+
+
+def test_all_that_is_opened_and_timed() -> None:
+    for seconds, plan, rounds, now, log in (
+        ([0.1, 0.01], TrialPlan(60, rounds=2, iterations=2), "2 [2, 2], 2 [2, 2]", 2.96,
+         "o0 o1 t0*2 t1*2 t0 t1*2 t0 c1 c0 o1 o0 t1*2 t0*2 t1 t0 t1 t0 c0 c1"),
+        ([0.099], TrialPlan(60, rounds=1, iterations=2), "2 [2]", 1.292, "o0 t0*4 c0"),
+        ([0.1], TrialPlan(1.0, rounds=2, iterations=9), "1 [1], 1 [1]", 1.6,
+         "o0 t0*3 c0 o0 t0*3 c0"),
+        ([0.1], TrialPlan(1.25, rounds=1, iterations=9), "6 [6]", 1.3, "o0 t0*8 c0"),
+        ([0.05], TrialPlan(0.5, rounds=3, iterations=9), "5 [5]", 1.2, "o0 t0*7 c0"),
+        ([0.01, 0.02], TrialPlan(60, rounds=2, runs=5, iterations=2), "2 [2, 2], 2 [3, 3]", 2.51,
+         "o0 o1 t0*2 t1*2 t0 t1*2 t0 c1 c0 o1 o0 t1*2 t0*2 t1 t0 t1 t0 c0 c1"),
+        ([1e-6], TrialPlan(60, rounds=1, iterations=1), "1 [100]", 0.5, "o0 t0*3 c0"),
+        ([0.0025], TrialPlan(60, rounds=1, iterations=2, samples=2), "2 [4]", 0.527,
+         "o0 t0*5 c0"),
+        ([0.25], TrialPlan(0.75, rounds=3, iterations=4), "1 [1]", 1.25, "o0 t0*3 c0"),
+        ([0.25], TrialPlan(0.0, rounds=2, iterations=4), "1 [1]", 1.25, "o0 t0*3 c0"),
+    ):  # fmt: skip
+        assert told(Machine(seconds), plan) == (rounds, now, log), plan
+
+
+def told(machine: Machine, plan: TrialPlan) -> tuple[str, float, str]:
+    """Return the iterations and runs of each round, the time, and what was opened and timed."""
+    found, said = Trials(len(machine._seconds)), list[str]()
+    measure(found, plan, machine.open, say=said.append, now=lambda: machine.now)
+    assert said == [f"round {at} of {plan.rounds}" for at in range(1, len(found.rounds) + 1)]
+    assert all(each.is_whole for each in found.rounds)
+    log = [
+        f"{kind[0]}{place}" + (f"*{count}" if count > 1 else "")
+        for (kind, place), each in groupby(machine.log) for count in [len(list(each))]
+    ]  # fmt: skip
+    rounds = ", ".join(f"{each.complete} {each.runs}" for each in found.rounds)
+    return rounds, round(machine.now, 3), " ".join(log)

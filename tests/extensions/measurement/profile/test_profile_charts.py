@@ -153,3 +153,55 @@ def test_a_graph_has_at_most_a_number_of_blocks() -> None:
         nodes = (node("Add", 1, layer(at), [f"t{at}"], [f"t{at - 1}"]) for at in range(1000))
         assert graph_svg(profile(*nodes)).count('class="bar"') <= MOST_BLOCKS
     assert graph_svg(profile()).startswith("<svg")
+
+
+FLAME = """\
+<rect class="bar" x="0.0" y="110.0" width="1199.5" height="20" fill-opacity="0.45"/>
+<text x="3.0" y="124.0">all nodes 7.5 ms (100%)</text>
+<rect class="bar" x="0.0" y="88.0" width="639.5" height="20" fill-opacity="0.29"/>
+<text x="3.0" y="102.0">Add 4 ms (53%)</text>
+<rect class="bar" x="640.0" y="88.0" width="559.5" height="20" fill-opacity="0.27"/>
+<text x="643.0" y="102.0">body 3.5 ms (47%)</text>
+<rect class="bar" x="640.0" y="66.0" width="479.5" height="20" fill-opacity="0.25"/>
+<text x="643.0" y="80.0">Conv 3 ms (40%)</text>
+<rect class="bar" x="1120.0" y="66.0" width="79.5" height="20" fill-opacity="0.14"/>
+<text x="1123.0" y="80.0">in 0.5 ms (</text>
+<rect class="bar" x="1120.0" y="44.0" width="79.5" height="20" fill-opacity="0.14"/>
+<text x="1123.0" y="58.0">Relu 0.5 ms</text>
+""".splitlines()
+GRAPH = """\
+<line class="edge" x1="95" y1="74" x2="95" y2="98"/>
+<line class="edge" x1="95" y1="74" x2="95" y2="156"/>
+<line class="edge" x1="95" y1="132" x2="95" y2="156"/>
+<rect class="back" x="20" y="40" width="150" height="34"/>
+<rect class="bar" x="20" y="40" width="150" height="34" rx="4" fill-opacity="0.51"/>
+<text x="25" y="54">Conv</text>
+<text x="25" y="68">3 ms, 40.0%</text>
+<rect class="back" x="20" y="98" width="150" height="34"/>
+<rect class="bar" x="20" y="98" width="150" height="34" rx="4" fill-opacity="0.14"/>
+<text x="25" y="112">Relu</text>
+<text x="25" y="126">0.5 ms, 6.7%</text>
+<rect class="back" x="20" y="156" width="150" height="34"/>
+<rect class="bar" x="20" y="156" width="150" height="34" rx="4" fill-opacity="0.66"/>
+<text x="25" y="170">Add</text>
+<text x="25" y="184">4 ms, 53.3%</text>
+""".splitlines()
+
+
+def test_all_that_the_charts_draw() -> None:
+    nodes = (
+        node("Conv", 3, ["body"], ["a"], ["x"]), node("Relu", 0.5, ["body", "in"], ["b"], ["a"]),
+        node("Add", 4, [], ["c"], ["b", "a"]),
+    )  # fmt: skip
+    assert flame_svg(profile(*nodes)).splitlines()[3:-1] == FLAME
+    assert graph_svg(profile(*nodes)).splitlines()[3:-1] == GRAPH
+
+
+def test_a_text_fits_exactly_or_is_cut() -> None:
+    # 24.6 pixels are three letters beside a margin of 6.
+    for milliseconds, shown in ((24.6, "Mul"), (24.5, None)):
+        svg = flame_svg(profile(node("Add", 1200 - milliseconds), node("Multiply", milliseconds)))
+        assert texts(svg)[2:] == ([shown] if shown else [])
+    one = flame_svg(profile(node("Add", 1199), node("Mul", 1)))
+    assert boxes(one, "bar")[-1][2] == "0.5", "a pixel is a box"
+    assert texts(graph_svg(profile(node("Add", 0))))[1] == "0 ms, 0.0%"
