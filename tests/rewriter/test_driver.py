@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from tests.graph.editor import Editor, fresh
-from tests.small import content, model, ops
+from tests.small import content, made_by, model, named, ops, parsed
 from tiered import Graph, Model, Node, Pass, PassContext, Skip, Value, chain, op, rewrite, var
 from tiered.passes.kinds.body import Body
 from tiered.rewriter import (
@@ -192,6 +192,79 @@ def test_a_skip_leaves_no_trace() -> None:
         law("half_done", op.Abs(var.x), half_done)(given)
     assert (content(given), len(given.journal)) == (before, length)
     assert [remark.reason for remark in ctx.remarks] == ["it is no use"]
+
+
+NEGS = "g (float[2] x) => (float[2] y, float[2] z) { a = Neg(x)  y = Neg(a)  z = Abs(x) }"
+
+
+def unless_input(graph: Graph, x: Value) -> Value | Skip:
+    return Skip("{} is an input", x.name) if x.is_graph_input else x
+
+
+def test_a_rule_at_one_node_says_why_it_does_not_apply() -> None:
+    negs = Rule("negs", op.Neg(var.x), unless_input, "law")
+    inner = Rule("inner", op.Neg(op.Neg(var.x)), lambda graph, x: x, "law")
+    given = model(NEGS)
+    found = [
+        driver.rewrite_node(negs, made_by(given, "z"), {}),
+        driver.rewrite_node(negs, made_by(given, "a"), {}),
+        driver.rewrite_node(inner, made_by(given, "y"), {}),
+    ]
+    assert list(map(str, found)) == ["the pattern does not match", "x is an input", "None"]
+    assert ops(given) == ["Abs", "Identity"]
+    shown = model(NEGS.replace("float[2] z)", "float[2] z, float[2] a)"))
+    assert driver.rewrite_node(inner, made_by(shown, "y"), {}) is matcher.IS_OUTPUT
+
+
+def test_filters_and_judges_of_rewrites() -> None:
+    negs = Rule("negs", op.Neg(var.x), lambda graph, x: graph.op.Exp(x), "law")
+
+    def ran(**more: Any) -> tuple[list[str], list[str], list[str]]:
+        given, skipped, made = model(NEGS), list[str](), list[str]()
+        apply_rule(
+            negs,
+            given,
+            {},
+            on_skip=lambda node, reason: skipped.append(f"{node.label}: {reason}"),
+            on_rewrite=lambda match, edits: made.append(
+                f"{match.bindings['x'].name} {bool(edits)}"
+            ),
+            **more,
+        )
+        return sorted(ops(given)), skipped, made
+
+    first, no = Skip("only the first"), Skip("no")
+    assert ran() == (["Abs", "Exp", "Exp"], [], ["x True", "a True"])
+    assert ran(accept=lambda match: None if match.bindings["x"].name == "x" else first) == (
+        ["Abs", "Exp", "Neg"], ["node_y: only the first"], ["x True"]
+    )  # fmt: skip
+    assert ran(approve=lambda edits: no) == (
+        ["Abs", "Neg", "Neg"], ["node_a: no", "node_y: no"], []
+    )  # fmt: skip
+    assert ran(approve=lambda edits: None)[0] == ["Abs", "Exp", "Exp"]
+    assert ran(once=True)[2] == ["x True", "a True"]
+    assert ran(graphs=[])[2] == []
+
+
+def test_which_values_replace_a_graph_output() -> None:
+    text = """(float[2] x, seq(float[2]) s) => (float[2] y, float[2] i, float[2] v,
+        seq(float[2]) t) {
+        y = Neg(x)  i = Identity(x)  n = Abs(x)  v = Exp(n)  t = SequenceInsert(s, x) }"""
+    given = parsed(text)
+    rows = [
+        ("y", "n", None),
+        ("y", "x", None),  # by an Identity
+        ("y", None, None),
+        ("n", "x", None),
+        ("i", "n", None),
+        ("i", "x", "a graph output needs a node of its own"),
+        ("i", "y", "a graph output needs a node of its own"),
+        ("t", "s", None),
+    ]
+    for name, other, because in rows:
+        after = None if other is None else named(given, other)
+        found = driver.why_not_replaceable(made_by(given, name), (after,))
+        assert (None if found is None else str(found)) == because, (name, other)
 
 
 # --- when it ends ---------------------------------------------------------------------------------
