@@ -83,10 +83,11 @@ def holds(text: str, rows: BatchRows, old: int = 2, of: str = "v") -> bool:
     return Uniformity(old, sizes).holds(named(model, of), rows)
 
 
-HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q) => (float[A,B] y)
+HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q, float[4,1,3] g) => (float[A,B] y)
     <float[2,3] same = {1,2,3,1,2,3}, float[2,3] other = {1,2,3,1,2,4}, float[3,2] columns = {1,1,2,2,3,3},
     float[6] flat = {1,2,3,1,2,3}, int64[2] s = {2,3}, int64[2] once = {0,0}, int64[2] twice = {0,1},
-    int64[1] six = {6}, int64[2,2] square = {0,1,1,0}> """
+    int64[1] six = {6}, int64[2,2] square = {0,1,1,0}, int64[3] cube = {4,2,3},
+    int64 zero = {0}> """
 
 
 @pytest.mark.parametrize(
@@ -143,10 +144,13 @@ HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q) =>
         ("Softmax(same)", BatchRows(0), True),
         ("Softmax(other)", BatchRows(0), False),
         ("RandomNormalLike(same)", BatchRows(0), False),
+        ("RandomNormal<shape=[2,3]>()", BatchRows(0), False),
+        ("Gather(w, zero)", BatchRows(0), True),
+        ("Gather<axis=1>(w, zero)", BatchRows(0), False),
     ],
 )
 def test_what_is_equal_for_each_sample(line: str, rows: BatchRows, is_equal: bool) -> None:
-    given = "e = Expand(a, s)  u = Transpose(e)"
+    given = "e = Expand(a, s)  u = Transpose(e)  w = Expand(g, cube)"
     text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ {given}  v = {line} }}"
     assert holds(text, rows) == is_equal
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 
 from tiered import Interval
@@ -245,6 +246,20 @@ def test_a_sum_of_one_term_has_no_error_and_the_sign_of_terms_stays() -> None:
 def test_infinite_terms_of_both_signs_may_cancel() -> None:
     assert total(Interval(-INF, INF), 2, 2, EPS) == ANY
     assert total(Interval(-INF, 0), 2, 2, EPS) == Interval(-INF, 0)
+    assert total(Interval(INF, INF), 2, 2, EPS) == Interval(0, INF)
+    assert total(Interval(-INF, -INF), 2, 2, EPS) == Interval(-INF, 0)
+
+
+def test_bounds_that_are_no_numbers_are_those_of_the_dtype() -> None:
+    for bounds in ((NAN, 0.0), (0.0, NAN), (NAN, NAN)):
+        assert fit(Interval(*bounds), DataType.FLOAT) == ANY
+        assert fit(Interval(*bounds), DataType.INT8) == Interval(-128, 127)
+
+
+def test_the_elements_of_a_sparse_constant_are_not_looked_at() -> None:
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [7.0])
+    places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [2])
+    assert of_tensor(Tensor(onnx.helper.make_sparse_tensor(weights, places, [3]))) == ANY
 
 
 def test_the_error_of_a_sum_is_limited_for_any_number_of_terms() -> None:

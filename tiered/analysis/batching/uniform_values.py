@@ -46,12 +46,9 @@ class Uniformity:
 
     def holds(self, value: Value, rows: BatchRows) -> bool:
         """Return whether a value is known to be equal for each sample of the present batch."""
-        if self.old == 1:
+        if self.old == 1 or self._follows(value, rows):
             return True
-        array = value.const
-        if array is None and self._follows(value, rows):
-            return True
-        array = _computed(value) if array is None else array
+        array = _computed(value) if value.const is None else value.const
         if array is not None:
             parts = by_sample(array, rows, self.old)
             first = parts[0].tobytes()
@@ -66,7 +63,7 @@ class Uniformity:
         if node.is_op("ConstantOfShape"):
             return True
         if node.op_type in (*BROADCASTING, *REPEATING):
-            operands = node.inputs[:1] if node.op_type in REPEATING else node.inputs
+            operands = node.reads[:1] if node.op_type in REPEATING else node.reads
             return all(self._broadcasts(value, each, rows) for each in operands)
         source = node.input(0)
         if source is None:
@@ -77,10 +74,8 @@ class Uniformity:
             return self._gathers(node, source, rows)
         return any(self.holds(source, each) for each in self._sources(node, source, rows))
 
-    def _broadcasts(self, value: Value, operand: Value | None, rows: BatchRows) -> bool:
+    def _broadcasts(self, value: Value, operand: Value, rows: BatchRows) -> bool:
         """Return whether an operand is broadcast along the batch, or equal for each sample."""
-        if operand is None:
-            return False
         sizes = self.sizes(operand)
         axis = rows.axis - len(self.sizes(value)) + len(sizes)
         if axis < 0 or sizes[axis] == 1:
