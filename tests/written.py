@@ -8,6 +8,7 @@ import numpy as np
 from tiered import Model, PassContext
 from tiered.graph import Node, Tensor, Value
 from tiered.pipeline.text import parse_elements
+from tiered.support.errors import TieredError
 from tiered.testing import parse
 
 _MOST = 16
@@ -63,18 +64,32 @@ def outcome(header: str, text: str) -> str:
         header: the pass with its options, the opset, and the target or `-`.
         text: the model.
     """
-    text_of_pass, opset, target = header.split()
+    text_of_pass, opset, target = header.rsplit(" ", 2)
     (pass_,) = parse_elements(text_of_pass)
     model = Model.from_proto(parse(text, opset=int(opset)))
     model.refresh_types()
-    mark = model.mark()
+    mark, before = model.mark(), _interface(model)
     context = PassContext.isolated(opt_level=4, backend=None if target == "-" else target)
-    pass_.apply(model, context)
+    try:
+        pass_.apply(model, context)
+    except TieredError as error:
+        return f"error: {error}"
     if not model.changed_since(mark):
         reasons = dict.fromkeys(remark.reason for remark in context.remarks)
         return f"stays: {'; '.join(reasons)}" if reasons else "stays"
-    write = Writer()
-    return "; ".join(f"{value.name} = {write(value)}" for value in model.main.outputs)
+    write, after = Writer(), _interface(model)
+    made = "; ".join(f"{value.name} = {write(value)}" for value in model.main.outputs)
+    is_same = before == after or not pass_.info.changes_interface
+    return made if is_same else f"{after}: {made}"
+
+
+def _interface(model: Model) -> str:
+    """Return the inputs and outputs of a model with their types."""
+    inputs, outputs = (
+        ", ".join(f"{value.type} {value.name}" for value in values)
+        for values in (model.main.inputs, model.main.outputs)
+    )
+    return f"({inputs}) => ({outputs})"
 
 
 def check_corners(path: Path) -> None:

@@ -39,10 +39,10 @@ def change_batch(
         raise UsageError(f"change_batch: a batch cannot have the size {size}")
     places = {input_named(model, name, "change_batch"): at for name, at in (axes or {}).items()}
     places = {value: _axis(value, at) for value, at in (places or _first_axes(model)).items()}
-    dims = {value.dim(at) for value, at in places.items()}
+    dims = list(dict.fromkeys(value.dim(at) for value, at in places.items()))
     if not dims:
         raise UsageError("change_batch: no input has a batch; expected one with at least one axis")
-    if dims == {size}:
+    if dims == [size]:
         return Skip("the batch has this size")
     sizes = [dim for dim in dims if isinstance(dim, int)]
     if len(dims) > 1 and sizes:
