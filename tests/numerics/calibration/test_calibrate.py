@@ -36,10 +36,11 @@ def _values(model: Model, *names: str) -> list[Value]:
 
 
 def test_a_measured_range_is_within_what_is_proven_unless_they_have_nothing_in_common() -> None:
-    for proof, expected in (
+    rows: list[tuple[Interval | None, tuple[float, float]]] = [
         (None, (2, 5)), (Interval(3, 9), (3, 5)), (Interval(0, 4), (2, 4)),
         (Interval(5, 9), (5, 5)), (Interval(6, 9), (2, 5)), (Interval(0, 1), (2, 5)),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for proof, expected in rows:
         proven = {} if proof is None else {"x": proof}
         found = Calibration({"x": Range(2, 5, 2, 5, 10)}, 1, proven=proven)
         assert found.interval("x") == expected
