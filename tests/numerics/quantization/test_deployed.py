@@ -1,7 +1,8 @@
 """The ratio with onnxruntime's own optimisations is measured, and a large difference is said."""
 
 import math
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from tests.saturation import products_that
 from tiered import Model, QuantizationSettings, quantize_model
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.noise import FloatReference
-from tiered.numerics.quantization.deployed import SATURATION, deviation
+from tiered.numerics.quantization.deployed import SATURATION, deviation, runs_deployed, scheme_for
 from tiered.numerics.quantization.quantization_report import report_of
 from tiered.numerics.quantization.quantization_result import QuantizationResult
+from tiered.numerics.quantization.scheme import Scheme
 from tiered.runtime.byte_products import ByteProducts
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
@@ -111,3 +113,44 @@ def test_saturation_is_the_cause_of_a_lower_ratio_alone() -> None:
     assert deviation(40.0, 42.0, is_saturated=True).endswith("have 42.0 dB")
     assert deviation(40.0, 39.5, is_saturated=True) == ""
     assert deviation(40.0, 39.5, is_saturated=True, has_returned=True) == SATURATION
+
+
+def test_pairs_are_kept_where_the_processor_is_asked_and_saturates() -> None:
+    for answer, is_here, reduce_range, processor, keeps, is_reduced in (
+        ("saturate", True, None, None, True, False),
+        ("saturate", False, None, None, False, False),
+        ("exact", True, None, None, False, False),
+        ("saturate", True, False, None, False, False),
+        ("saturate", True, True, None, False, True),
+        ("exact", True, None, "avx2", True, False),
+        ("exact", True, None, "any", True, False),
+        ("saturate", True, None, "vnni", False, False),
+        ("saturate", True, False, "avx2", True, False),
+    ):
+        with products_that(cast("ByteProducts", answer)):
+            found = scheme_for(
+                Scheme(), cast("Any", processor), reduce_range=reduce_range, is_here=is_here
+            )
+        assert (found.keeps_pairs, found.reduce_range) == (keeps, is_reduced)
+
+
+def test_what_optimisations_do_is_said_beyond_a_decibel() -> None:
+    worse = "with onnxruntime's own optimisations the outputs have"
+    for deployed, is_saturated, has_returned, said in (
+        (20, True, False, ""), (19, True, False, ""), (21, False, True, ""),
+        (19, True, True, SATURATION), (18.9, False, True, f"{worse} 18.9 dB"),
+        (18.9, True, True, f"{worse} 18.9 dB: {SATURATION}"),
+        (21.1, True, True, f"{worse} 21.1 dB"),
+        (None, True, True, "onnxruntime does not run the model with its own optimisations"),
+    ):  # fmt: skip
+        made = deviation(20, deployed, is_saturated=is_saturated, has_returned=has_returned)
+        assert made == said, deployed
+
+
+def test_a_model_runs_deployed_or_does_not() -> None:
+    def fail(_: object) -> None:
+        raise RuntimeFailure("no kernel")
+
+    for deployed, runs in ((lambda _: 20.0, True), (lambda _: None, True), (fail, False)):
+        reference = cast("Any", SimpleNamespace(deployed=deployed))
+        assert runs_deployed(cast("Any", None), reference) is runs

@@ -289,3 +289,19 @@ def test_an_operator_needs_the_ranges_of_what_reads_it_alone() -> None:
     assert node is not None
     assert plan_ranges._around(node, [x, q]) == {x, q}
     assert plan_ranges._around(unit.node, [x]) == {x, t}
+
+
+def test_other_operators_without_a_range_stay_float() -> None:
+    model, plan, found = ranges_of(
+        PRODUCT, Scheme(in_integers=lambda node: ()), x=seen(0, 1), y=seen(0, 1)
+    )
+    x, node = named(model, "x"), made_by(model, "y")
+    other = model.main.op.Neg(x).producer
+    assert other is not None
+    plan.others[other] = [x, other.output]
+    plan.pairs[other.output] = {}
+    left = found.known(plan)
+    assert [(each.op_type, why) for each, why in left.floating] == [
+        ("Neg", "no finite number was seen")
+    ]
+    assert (left.others, [unit.node for unit in left.units]) == ({}, [node])

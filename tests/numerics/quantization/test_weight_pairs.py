@@ -9,10 +9,11 @@ from hypothesis import given, strategies as st
 from onnx import numpy_helper
 
 from tests.saturation import exact_product, products_that, saturating_product
+from tests.small import made_by, parsed
 from tiered import Model, PassContext, QuantizationSettings, get_pass, quantize_model
 from tiered.numerics.quantization.scales import weight_of
 from tiered.numerics.quantization.scheme import Scheme
-from tiered.numerics.quantization.weight_pairs import Order, neighbours_of, within_pairs
+from tiered.numerics.quantization.weight_pairs import Order, neighbours_of, orders_of, within_pairs
 from tiered.runtime.byte_products import ByteProducts
 from tiered.support.errors import UsageError
 from tiered.testing import parse
@@ -179,3 +180,19 @@ def test_pairs_of_several_matrices_in_dynamic_products() -> None:
     codes = _codes(model)
     assert np.abs(codes).max() > 63
     assert _sums(codes.transpose(0, 2, 1)).max() <= 128
+
+
+def test_kernels_sum_over_a_weight_in_an_order() -> None:
+    for line, slot, rank, orders in (
+        ("Conv(x, w)", 1, 4, [Order((0, 1, 2, 3), 1), Order((0, 2, 3, 1), 1)]),
+        ("Conv(x, w)", 1, 3, [Order((0, 1, 2), 1), Order((0, 2, 1), 1)]),
+        ("ConvTranspose(x, w)", 1, 4, []),
+        ("MatMul(x, w)", 1, 2, [Order((1, 0), 1)]),
+        ("MatMul(x, w)", 1, 3, [Order((0, 2, 1), 2)]),
+        ("MatMul(x, w)", 1, 0, []),
+        ("MatMul(x, w)", 0, 2, []),
+        ("Gemm(x, w)", 1, 2, [Order((1, 0), 1)]),
+        ("Gemm<transB = 1>(x, w)", 1, 2, [Order((0, 1), 1)]),
+    ):
+        node = made_by(parsed(f"(float[2,2] x, float[2,2] w) => (float y) {{ y = {line} }}"), "y")
+        assert orders_of(node, slot, rank) == orders, (line, slot, rank)

@@ -100,3 +100,18 @@ def test_a_ragged_last_block_has_its_own_scale() -> None:
         assert codes.scales.shape == (1, 2)
         assert codes.codes.shape == (1, 5)
         np.testing.assert_allclose(codes.numbers(4), rows, rtol=1e-5)
+
+
+def test_whole_numbers_have_their_own_codes() -> None:
+    def rows(*numbers: float) -> np.ndarray:
+        return np.array([numbers], np.float32)
+
+    signed = signed_codes(rows(127, -127, 64, 1, -3, 254, -254), 4, FLOAT)
+    assert signed.codes.tolist() == [[127, -127, 64, 1, -2, 127, -127]]
+    assert signed.scales.tolist() == [[1, 2]]
+    for low, zero in ((0, 0), (-8, 8), (-7, 7), (-15, 15)):
+        found = four_bit_codes(rows(*range(low, low + 16)), 16, FLOAT)
+        assert found.codes.astype(int).tolist() == [[*range(16)]]
+        assert found.scales.tolist() == [[1]]
+        assert found.zeros is not None
+        assert found.zeros.astype(int).tolist() == [[zero]]

@@ -10,6 +10,7 @@ from tiered.numerics.precision.few_bits import stored as module
 from tiered.numerics.precision.few_bits.codes import signed_codes
 from tiered.numerics.precision.few_bits.formats import int4_format, int8_format
 from tiered.numerics.precision.few_bits.readers import WeightReader
+from tiered.numerics.precision.few_bits.sampled_operands import WeightOperand
 from tiered.numerics.precision.few_bits.stored import Stored, encoded
 
 NODE = made_by(parsed("(float[2] x) => (float[2] y) { y = Neg(x) }"), "y")
@@ -145,3 +146,36 @@ def test_a_format_that_fits_codes_does_so_for_an_operand() -> None:
         assert found is not None
         assert found.is_fitted == is_fitted
     assert asked == [((4, 6), 2, weight.dtype, "takes"), ((4, 6), 2, weight.dtype, "none")]
+
+
+def test_codes_are_fitted_to_an_operand_where_the_form_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight, reader = weights(6, 4), WeightReader(NODE, 1, 0)
+    operand, calls = WeightOperand(weights(2, 4), weights(1, 4)), list[int]()
+    monkeypatch.setattr(module, "_AT_ONCE", 11)
+    monkeypatch.setattr(module, "_FITTED_AT_ONCE", 3)
+
+    def zeros(part: Any, block: int, dtype: Any) -> Any:
+        calls.append(len(part))
+        return signed_codes(part * 0, block, dtype)
+
+    def fit(rows: Any, block: int, dtype: Any, of: WeightOperand) -> Any:
+        assert (rows.shape, block, dtype, of) == ((6, 4), 4, np.float32, operand)
+        return zeros
+
+    plain = int8_format(0)._replace(encode=lambda node: counted)
+
+    def counted(part: Any, block: int, dtype: Any) -> Any:
+        calls.append(len(part))
+        return signed_codes(part, block, dtype)
+
+    for form, given, is_fitted, parts in (
+        (plain, operand, False, [2, 2, 2]),
+        (plain._replace(fit=fit), None, False, [2, 2, 2]),
+        (plain._replace(fit=lambda *_: None), operand, False, [2, 2, 2]),
+        (plain._replace(fit=fit), operand, True, [1] * 6),
+    ):
+        calls.clear()
+        found = encoded(weight, reader, form, given)
+        assert found is not None
+        assert (found.is_fitted, calls) == (is_fitted, parts)
+        assert found.codes.any() != is_fitted

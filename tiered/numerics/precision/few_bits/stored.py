@@ -70,7 +70,7 @@ def encoded(
         fitted = form.fit(rows, block, weight.dtype, operand)
     step = max((_FITTED_AT_ONCE if fitted else _AT_ONCE) // columns, 1)
     encode = fitted or form.encode(reader.node)
-    is_turned = bool(form.block) and weight.ndim == 2 and channel == 1
+    is_turned = weight.ndim == 2 and channel == 1
     codes, by_row = _arrays(weight, channel, form, is_turned=is_turned)
     scale_parts, zero_parts = list[Array](), list[Array]()
     signal = noise = 0.0
