@@ -1,5 +1,8 @@
 """Records of rewrites: pass, place and nodes of each; and models rebuilt after any of them."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tests.small import FOUR, drop_neg, neg_to_abs, ops, proto
@@ -67,7 +70,15 @@ CALLS = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
     <domain: "own", opset_import: ["" : 21]> h (x) => (y) { y = Neg(x) }"""
 
 
-@pytest.mark.parametrize("text", [BODIES, CALLS], ids=["bodies", "calls"])
+NESTED = """(float[2] x, bool c) => (float[2] y, float[2] z) {
+    y = If(c) <then_branch = t () => (float[2] p) {
+        p = If(c) <then_branch = u () => (float[2] r) { r = Neg(x) },
+                   else_branch = v () => (float[2] s) { s = Abs(x) }> },
+        else_branch = e () => (float[2] q) { q = Abs(x) }>
+    z = Relu(x) }"""
+
+
+@pytest.mark.parametrize("text", [BODIES, CALLS, NESTED], ids=["bodies", "calls", "nested"])
 def test_a_rewrite_inside_of_a_node_is_at_its_outputs(text: str) -> None:
     facts = recorded(Subject(parse(text), [neg_to_abs])).by_number[1]
     assert "y" in facts.places
@@ -134,3 +145,18 @@ def test_a_history_with_an_undone_rewrite_is_not_whole() -> None:
             graph.rename_node(graph.nodes[0], "last")
 
     assert not history(undoes).is_whole
+
+
+def test_a_history_that_began_with_no_pass_or_is_not_whole_records_nothing() -> None:
+    made = Model.from_proto(proto(FOUR))
+    of = History()
+    record: Any = SimpleNamespace()
+    of.on_rewrite(made, record, record)
+    assert (of.is_whole, of._steps) == (True, [])
+    of.run_before_pass(made, record)
+    start = of._start
+    of.run_before_pass(made, record)
+    assert of._start is start
+    of.is_whole = False
+    of.on_rewrite(made, record, record)
+    assert of._steps == []

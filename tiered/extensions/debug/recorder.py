@@ -41,8 +41,6 @@ class RewriteFacts:
         self.is_open = False
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
-        if record.number != self.number:
-            return
         self.info, self.pass_text, self.is_open = info, info.name, True
         self.law, self.anchor, self.graph = record.law, record.node_name, record.graph.name
         rewind = Rewind(record.edits)
@@ -53,7 +51,7 @@ class RewriteFacts:
 
     def on_result(self, model: Model, result: PassResult) -> None:
         # Passes that ran inside have their results before.
-        if self.is_open and result.info is self.info:
+        if result.info is self.info:
             self.pass_text, self.is_open = result.text, False
 
 
