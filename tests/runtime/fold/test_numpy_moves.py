@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from tiered import Model, Value
-from tiered.runtime.fold import node_evaluation as evaluation
+from tiered.runtime.fold import node_evaluation as evaluation, numpy_moves
 from tiered.runtime.fold.numpy_moves import moved
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
@@ -150,3 +150,48 @@ def test_a_model_with_transposed_weights_needs_no_runtime() -> None:
         "assert 'onnxruntime' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+W = np.arange(6, dtype=np.float32).reshape(2, 1, 3)
+NONE, TWO = np.zeros(0, np.int64), np.array([2, 0], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("call", "operands", "shape"),
+    [
+        ("Transpose<perm = [-1,0,1]>(a)", [W], None),
+        ("Transpose<perm = [1,0,2]>(a)", [W], (1, 2, 3)),
+        ("Reshape(a, b)", [W, np.array([3, -2])], None),
+        ("Reshape(a, b)", [W, np.array([3, -1])], (3, 2)),
+        ("Reshape(a, b)", [W[:1, :, :1], NONE], ()),
+        ("Reshape(a, b)", [W, np.array([0, 3])], (2, 3)),
+        ("Flatten<axis = 4>(a)", [W], None),
+        ("Flatten<axis = -4>(a)", [W], None),
+        ("Flatten<axis = 3>(a)", [W], (6, 1)),
+        ("Flatten<axis = -3>(a)", [W], (1, 6)),
+        ("Flatten<axis = -1>(a)", [W], (2, 3)),
+        ("Squeeze(a, b)", [W, None], (2, 3)),
+        ("Squeeze(a)", [W], (2, 3)),
+        ("Squeeze(a, b)", [W, NONE], None),
+        ("Unsqueeze(a, b)", [W, TWO], (1, 2, 1, 1, 3)),
+        ("Unsqueeze(a, b)", [W, NONE], None),
+        ("Where(a, b, c)", [W, W, W], None),
+        ("Where(a, b, c)", [W > 1, W, W.astype(np.float64)], None),
+        ("Where(a, b, c)", [W > 1, W, W[:1]], (2, 1, 3)),
+        ("Identity(a)", [None], None),
+        ("Concat<axis = 1>(a, b)", [W, W], (2, 2, 3)),
+        ("Concat<axis = 1>(a, b)", [W, W.astype(np.int32)], None),
+    ],
+)  # fmt: skip
+def test_a_rule_moves_its_operands_or_leaves_them(
+    call: str, operands: list[Any], shape: tuple[int, ...] | None
+) -> None:
+    text = f"(float[?] a, float[?] b, float[?] c) => (float[?] y) {{ y = {call} }}"
+    (node,) = Model.from_proto(parse(text)).main.nodes
+    rule = numpy_moves.MOVES.of(node)
+    assert rule is not None
+    if shape is None:
+        with pytest.raises((ValueError, TypeError)):
+            rule(node, operands)
+    else:
+        assert rule(node, operands).shape == shape

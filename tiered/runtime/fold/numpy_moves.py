@@ -39,13 +39,7 @@ def moved(wanted: Iterable[Value], nodes: Sequence[Node]) -> dict[Value, Array]:
         wanted: values that depend on constants alone.
         nodes: the nodes that compute them, producers first.
     """
-    moves: set[Node] = set()
-    for node in nodes:
-        if _is_move(node) and all(
-            value is None or value.tensor is not None or value.producer in moves
-            for value in node.inputs
-        ):
-            moves.add(node)
+    moves = set(filter(_is_move, nodes))
     results = [value for value in wanted if value.producer in moves]
     needed: set[Value | None] = set(results)
     order: list[Node] = []
@@ -86,8 +80,7 @@ def _read(value: Value, known: Mapping[Value, Array]) -> Array:
         KeyError: they are not known.
         ModelError: the bytes of a constant do not fit its type.
     """
-    # An operand that the model has as an attribute is in no graph.
-    tensor = value.default if value.graph is None else value.tensor
+    tensor = value.tensor
     if tensor is None or tensor.is_sparse:
         return known[value]
     return tensor.numpy()
@@ -138,8 +131,7 @@ def _flatten(node: Node, operands: Operands) -> Array:
     x, axis = _data(operands), node.attr("axis")
     if not -x.ndim <= axis <= x.ndim:
         raise ValueError("the axis is out of range")
-    place = axis + x.ndim if axis < 0 else axis
-    return x.reshape(math.prod(x.shape[:place]), math.prod(x.shape[place:]))
+    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
 
 
 @MOVES.rule("Squeeze")
