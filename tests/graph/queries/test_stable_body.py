@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import parser, printer
 
 from tiered import Model, optimize
 from tiered.analysis.legalization.legalization_sources import FunctionBody
 from tiered.graph.queries.function_body import function_body
+from tiered.graph.queries.stable_body import stabilized
 from tiered.runtime import run
 from tiered.support.numerics import Numerics
 from tiered.testing import parse
@@ -112,3 +114,116 @@ def test_a_target_without_layer_norm_gets_the_stable_form(tmp_path: Path) -> Non
     wide = x.astype(np.float64)
     expected = (wide - wide.mean(1, keepdims=True)) / wide.std(1, keepdims=True)
     np.testing.assert_allclose(outputs(made, x, s=ones)["y"], expected, atol=1e-3)
+
+
+VARIANCE = """
+    square = Mul(x, x)
+    squares = ReduceMean<keepdims: int = 1>(square, axes)
+    mean = ReduceMean<keepdims: int = 1>(x, axes)
+    other = Mul(mean, mean)
+    y = Sub(squares, other)"""
+
+SOFTPLUS = """
+    one = Constant<value: tensor = float {1}>()
+    cast = CastLike(one, x)
+    exp = Exp(x)
+    total = Add(exp, cast)
+    y = Log(total)"""
+
+
+def body_of(nodes: str) -> onnx.FunctionProto:
+    head = '<opset_import: ["" : 21], domain: "test"> f (x, axes) => (y)'
+    return parser.parse_function(f"{head} {{{nodes}\n}}")
+
+
+def nodes_of(body: onnx.FunctionProto) -> list[str]:
+    return [line.strip() for line in printer.to_text(body).splitlines() if " = " in line]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("square = Mul(x, x)", "two = Constant<value: tensor = float {2}>() square = Pow(x, two)"),
+        (
+            "other = Mul(mean, mean)",
+            "two = Constant<value: tensor = float[1] {2}>() other = Pow(mean, two)",
+        ),
+    ],
+)
+def test_a_variance_is_that_of_the_differences(old: str, new: str) -> None:
+    body = body_of(VARIANCE.replace(old, new) if old else VARIANCE)
+    stabilized(body)
+    assert [each for each in nodes_of(body) if "Constant" not in each] == [
+        "mean = ReduceMean <keepdims: int = 1> (x, axes)",
+        "y_apart = Sub (x, mean)",
+        "y_squares = Mul (y_apart, y_apart)",
+        "y = ReduceMean <keepdims: int = 1> (y_squares, axes)",
+    ]
+
+
+@pytest.mark.parametrize("cast", ["CastLike(one, x)", "Cast<to: int = 1>(one)", ""])
+def test_a_softplus_is_that_of_the_size(cast: str) -> None:
+    text = SOFTPLUS.replace("CastLike(one, x)", cast)
+    if not cast:
+        text = SOFTPLUS.replace("    cast = CastLike(one, x)\n", "").replace("cast", "one")
+    body = body_of(text)
+    stabilized(body)
+    one = "cast" if cast else "one"
+    assert nodes_of(body)[2 if cast else 1 :] == [
+        "y_size = Abs (x)",
+        "y_below = Neg (y_size)",
+        "y_exp = Exp (y_below)",
+        f"y_total = Add (y_exp, {one})",
+        "y_log = Log (y_total)",
+        f"y_zero = Sub ({one}, {one})",
+        "y_above = Max (x, y_zero)",
+        "y = Add (y_above, y_log)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (VARIANCE, "Sub(squares, other)", "Add(squares, other)"),
+        (VARIANCE, "Sub(squares, other)", "Sub(other, squares)"),
+        (VARIANCE, "Sub(squares, other)", "Sub(x, other)"),
+        (VARIANCE, "squares = ReduceMean", "squares = ReduceSum"),
+        (VARIANCE, " mean = ReduceMean", " mean = ReduceMax"),
+        (VARIANCE, "mean = ReduceMean<keepdims: int = 1>(x,", "mean = ReduceMean(x,"),
+        (VARIANCE, "ReduceMean<keepdims: int = 1>(x, axes)", "ReduceMean<keepdims: int = 1>(x)"),
+        (VARIANCE, "ReduceMean<keepdims: int = 1>(x,", "ReduceMean<keepdims: int = 1>(axes,"),
+        (VARIANCE, "square = Mul(x, x)", "square = Mul(x, axes)"),
+        (VARIANCE, "square = Mul(x, x)", "square = Add(x, x)"),
+        (
+            VARIANCE,
+            "square = Mul(x, x)",
+            "two = Constant<value: tensor = float {3}>() square = Pow(x, two)",
+        ),
+        (
+            VARIANCE,
+            "square = Mul(x, x)",
+            "two = Constant<value: tensor = float[2] {2, 2}>() square = Pow(x, two)",
+        ),
+        (
+            VARIANCE,
+            "square = Mul(x, x)",
+            "two = Constant<value_float: float = 2.0>() square = Pow(x, two)",
+        ),
+        (VARIANCE, "square = Mul(x, x)", "square = Pow(x, axes)"),
+        (VARIANCE, "other = Mul(mean, mean)", "other = Mul(mean, x)"),
+        (SOFTPLUS, "Log(total)", "Sqrt(total)"),
+        (SOFTPLUS, "Log(total)", "Log(x)"),
+        (SOFTPLUS, "Add(exp, cast)", "Sub(exp, cast)"),
+        (SOFTPLUS, "Exp(x)", "Abs(x)"),
+        (SOFTPLUS, "float {1}", "float {2}"),
+        (SOFTPLUS, "CastLike(one, x)", "Neg(one)"),
+        (SOFTPLUS, "Add(exp, cast)", "Add(exp, axes)"),
+    ],
+)
+def test_a_form_that_is_neither_stays(text: str, old: str, new: str) -> None:
+    assert old in text
+    body = body_of(text.replace(old, new))
+    before = nodes_of(body)
+    stabilized(body)
+    assert nodes_of(body) == before
