@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
+import onnx
 import pytest
 
 from tests.graph.editor import wound_back
 from tests.small import model as small
-from tiered.graph import Graph
+from tiered.graph import Graph, Model
 from tiered.support.errors import ModelError
 
 CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}>
@@ -121,6 +122,18 @@ def test_outputs_may_be_detached_values(graph: Graph) -> None:
 
 
 @on_split
+def test_an_absent_output_may_get_a_value_and_more_may_follow(graph: Graph) -> None:
+    split = graph.nodes[0]
+    graph.set_input(graph.nodes_of("Abs")[0], 0, graph.inputs[0])
+    graph.drop_outputs(split, [0])
+    with pytest.raises(ModelError, match="'node_p' has no output 0 to exchange"):
+        graph.exchange_outputs(split, 0, graph.nodes_of("Neg")[0], 0)
+    graph.set_outputs(split, [graph.new_value("m"), split.outputs[1], graph.new_value("n")])
+    assert list(split.proto.output) == ["m", "q", "n"]
+    assert [value and value.index for value in split.outputs] == [0, 1, 2]
+
+
+@on_split
 def test_outputs_of_two_nodes_change_places(graph: Graph) -> None:
     split, negated = graph.nodes[0], graph.nodes_of("Neg")[0]
     q, z = split.outputs[1], negated.outputs[0]
@@ -199,6 +212,38 @@ def test_a_node_that_is_not_connected_may_become_any_operator(graph: Graph) -> N
     two = graph.add_node("Split", (graph.inputs[0],), 2)
     with pytest.raises(ModelError, match="cannot be Neg: it has 2 outputs"):
         graph.set_operator(two, "Neg")
+    with pytest.raises(ModelError, match="cannot be Add: it has 1 inputs"):
+        graph.set_operator(graph.nodes_of("Relu")[0], "Add")
+
+
+def test_an_operator_takes_the_attribute_that_it_requires(graph: Graph) -> None:
+    node = graph.nodes_of("Relu")[0]
+    graph.set_attribute(node, "to", 1)
+    graph.set_operator(node, "Cast")
+    assert (node.op_type, dict(node.attributes)) == ("Cast", {"to": 1})
+
+
+@pytest.mark.parametrize(
+    "graph", ["g (float[4] x) => (float[N] y) { y, m = Dropout(x) z = Neg(m) }"], indirect=True
+)
+def test_another_operator_leaves_the_types_of_outputs_of_the_graph(graph: Graph) -> None:
+    node = graph.nodes[0]
+    graph.remove_node(graph.nodes[1])
+    graph.set_outputs(node, [node.outputs[0], None])
+    graph.set_operator(node, "Anything", "my.domain")
+    assert list(node.proto.output) == ["y", ""]
+    assert str(graph.outputs[0].type) == "float[N]"
+
+
+def test_a_function_may_not_call_itself() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21, "l": 1]>
+        g (float[2] x) => (float[2] y) { y = l.F(x) }
+        <opset_import: ["": 21, "l": 1], domain: "l"> F (a) => (b) { b = Neg(a) }"""
+    )
+    (function,) = Model.from_proto(model).functions
+    with pytest.raises(ModelError, match="itself"):
+        function.set_operator(function.nodes[0], "F", "l")
 
 
 def test_names_of_nodes_are_their_own(graph: Graph) -> None:

@@ -21,6 +21,7 @@ DETERMINISTIC = {
 }
 AT_ALL_PLACES = {
     "Relu(x)": True,
+    "Relu(u)": True,
     "vendor.Relu(x)": False,
     "Concat<axis=0>(x, x)": False,
     "Cast<to=7>(x)": True,

@@ -162,6 +162,30 @@ def test_all_else_counts(text: str) -> None:
     assert not parsed(text).is_isomorphic(parsed(BASE))
 
 
+def test_a_plain_copy_shows_each_kind_of_attribute_and_what_has_no_name_or_type() -> None:
+    graph = parsed(
+        """g (float[2] x, bool c) => (float[2] y) {
+            w = Constant<value = float[2] {1, 2}>() n = Constant<value_ints = [1, 2]>()
+            t = l.F<f = 1.5, s = "text", o : type_proto = float[2]>(x, w, n) y = l.G(t)
+            z = If (c) <then_branch = p () => (u) { u = Neg(y) },
+                        else_branch = q () => (v) { v = Abs(y) }> }"""
+    )
+    graph.add_node("Print", (graph.values["t"],), 0, domain="l")
+    plain = graph.to_networkx()
+    attributes = {name: data["attributes"] for name, data in plain.nodes(data=True)}
+    assert attributes == {
+        "w": "value=tensor[2]",
+        "n": "value_ints=[1 2]",
+        "t": "f=1.5, s=text, o=TypeProto",
+        "y": "",
+        "z": "",
+        "Print": "",
+    }
+    assert plain.edges["w", "t"]["types"] == "float[2]"
+    assert plain.edges["t", "y"]["types"] == "?"
+    assert plain.edges["t", "Print"] == {"slots": "0:0", "values": "t", "types": "?"}
+
+
 def test_attributes_count_by_meaning() -> None:
     text = "g (float[2,3] x) => (float[2,3] y) { y = Softmax(x) }"
     assert parsed(text).is_isomorphic(parsed(text.replace("Softmax", "Softmax<axis=-1>")))
