@@ -1,5 +1,6 @@
 """Weights of 8 bits that are rounded for data: what that gains, and what stays to nearest."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from onnx import numpy_helper
 from tiered import Model, QuantizationSettings, quantize_model
 from tiered.numerics.precision.few_bits.sampled_operands import WeightOperand
 from tiered.numerics.quantization import rounding
-from tiered.numerics.quantization.rounding import Rows, compensated
+from tiered.numerics.quantization.rounding import Rounding, Rows, compensated
+from tiered.numerics.quantization.scales import Weight
 from tiered.numerics.quantization.settings import RoundingMode
 from tiered.numerics.quantization.weight_pairs import Order, neighbours_of, within_pairs
 from tiered.runtime import run
@@ -182,3 +184,52 @@ def test_results_are_the_same_each_time() -> None:
     feeds = [{"x": directed(24, 32, seed)} for seed in range(8)]
     made = [quantized(MATMUL, "samples", feeds, w=drawn(32, 16))[1] for _ in range(2)]
     assert made[0] == made[1]
+
+
+def test_codes_stay_to_nearest_where_an_operand_cannot_decide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows, nearest = rows_of(drawn(1, 6, 16))
+    good = WeightOperand(directed(96, 16, 1), directed(32, 16, 5))
+    zeros, other = np.zeros((96, 16), np.float32), directed(96, 15, 1)
+    for most, operand, is_rounded in (
+        (16, good, True),
+        (15, good, False),
+        (16, WeightOperand(zeros, good.held), False),
+        (16, WeightOperand(other, other[:32]), False),
+    ):
+        monkeypatch.setattr(rounding, "MOST_COLUMNS", most)
+        assert (compensated(rows, nearest, operand) is not None) == is_rounded
+
+
+def test_a_weight_with_channels_is_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[Any]()
+    made = object.__new__(Rounding)
+    made._known = {}
+    operands: Any = SimpleNamespace(of={"w": "an operand"}.get)
+    made._operands = operands
+
+    def fitted(*them: Any) -> Any:
+        asked.append(them)
+        return None if them[0] == "gains nothing" else np.ones((2, 2), np.int8)
+
+    monkeypatch.setattr(rounding, "_fitted", fitted)
+    codes, scales, zeros = np.zeros((2, 2), np.int8), np.ones(2, np.float32), np.zeros(2, np.int8)
+    node: Any = "a node"
+    for value, axis, points, is_changed, count in (
+        ("w", None, zeros, False, 0),
+        ("w", 0, zeros + 1, False, 0),
+        ("v", 0, zeros, False, 0),
+        ("w", 0, zeros, True, 1),
+        ("w", 0, zeros, True, 1),
+        ("w", 1, zeros, True, 2),
+    ):
+        name: Any = value
+        weight = Weight(codes, scales, points, axis)
+        found = made.of(node, name, weight, ())
+        assert (bool(found.codes.any()), len(asked)) == (is_changed, count)
+        assert (found is weight) != is_changed
+    node = "gains nothing"
+    weight = Weight(codes, scales * 2, zeros, 0)
+    key: Any = "w"
+    assert made.of(node, key, weight, ()) is weight

@@ -175,6 +175,13 @@ def test_weights_on_the_left_have_all_their_bits() -> None:
             "s = Transpose(t)  r = Transpose(t)  a = MatMul(x, s)  b = MatMul(x, r)  y = Add(a, b)",
             2,
         ),
+        ("s = Transpose(t)  y = MatMul(s, x)", 1),
+        ("s = Transpose(t)  a = Gemm(x, z, s)  y = Add(a, z)", 0),
+        (
+            "s = Transpose(t)  y = If(c) <then_branch = g () => (float[2,2] p) { p = MatMul(x, s) }"
+            ", else_branch = h () => (float[2,2] q) { q = Neg(x) }>",
+            0,
+        ),
         ("s = Transpose<perm = [0,1]>(t)  y = MatMul(x, s)", 0),
         ("s = Transpose<perm = [1,0,2]>(cube)  y = MatMul(x, s)", 0),
         ("s = Transpose(line)  y = MatMul(x, s)", 0),
@@ -191,7 +198,7 @@ def test_the_transpose_of_a_matrix_of_floats_is_a_weight_for_its_products(
 ) -> None:
     model = parsed(
         f"""<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g
-        (float[2,2] x, float[2,2] z) => (float[2,2] y) <float[2,2] t = {{1,2,3,4}},
+        (float[2,2] x, float[2,2] z, bool c) => (float[2,2] y) <float[2,2] t = {{1,2,3,4}},
         float[1,2,2] cube = {{1,2,3,4}}, float[2] line = {{1,2}}, double[2,2] double = {{1,2,3,4}},
         float[0,2] none = {{}}> {{ {nodes} }}"""
     )
