@@ -1,13 +1,14 @@
 """Evaluation of constants: many in a session, around those that fail, and what they free."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from tests.small import named, parsed
+from tests.small import loaded_apart, named, parsed
 from tiered import Model, Value
 from tiered.rewriter.skip import Skip
 from tiered.runtime import session as sessions
@@ -282,3 +283,37 @@ def test_what_is_absent_or_kept_frees_nothing(outputs: str, nodes: str, others: 
         float[1,1,2] t = {{1,2}}> {{ {nodes}  y = Add(x, b) }}"""
     expected = sum(sizes[name] for name in others if name in sizes)
     assert freed(text) == expected + (size_of(text, "b") if "b" in others else 0)
+
+
+def test_what_an_annotation_names_is_not_freed() -> None:
+    proto = parse(f"{HEAD} {{ a = Neg(w)  b = Add(a, v)  y = Add(x, b) }}")
+    pinned = proto.graph.quantization_annotation.add(tensor_name="b")
+    for name, count in (("v", 8), ("a", 8)):
+        del pinned.quant_parameter_tensor_names[:]
+        pinned.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=name)
+        model = Model.from_proto(proto)
+        nodes = {"v": ("a", "b"), "a": ("b",)}[name]
+        size = sum(node.proto.ByteSize() for node in model.main.nodes if node.output.name in nodes)
+        assert freed_bytes(named(model, "b")) == size + count, name
+
+
+def test_the_body_of_a_node_is_computed_as_it_is_now() -> None:
+    model = parsed(
+        """(float x) => (float y) <bool c = {1}, float[2] w = {1,-2}> { y = Neg(x)
+            a = If(c)<then_branch = t () => (float[2] p) { p = Neg(w) },
+                      else_branch = e () => (float[2] q) { q = Exp(w) }> }"""
+    )
+    value = named(model, "a")
+    assert value.producer is not None
+    body = value.producer.bodies[0]
+    body.set_operator(body.nodes[0], "Abs")
+    assert evaluation._evaluate([value], unexpected, sessions.run)[value].tolist() == [1, 2]
+    assert evaluation._evaluate([], unexpected, sessions.run) == {}
+
+
+def test_weights_on_disk_are_read(tmp_path: Path, runs: Runs) -> None:
+    given = parse("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { a = Neg(w)  y = Add(x, a) }")
+    model = loaded_apart(given, tmp_path)
+    assert numbers(evaluate(values(model, "a"), unexpected)) == {"a": [-1, -2]}
+    (made,) = runs.models
+    assert [tensor.data_location for tensor in made.graph.initializer] == [0]

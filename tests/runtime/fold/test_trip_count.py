@@ -8,7 +8,7 @@ from onnx import numpy_helper
 from tests.small import parsed
 from tiered import Model, Node
 from tiered.graph.shape_inference.rules.control_flow_types import BODY_DECIDES
-from tiered.runtime.fold.trip_count import trip_count_of
+from tiered.runtime.fold.trip_count import _is_exact, _is_number, trip_count_of
 
 CONSTANTS = """int64 one = {1}, int64 two = {2}, int64 five = {5}, float half = {0.5},
     float f = {1}, bool yes = {1}, bool no = {0}, int64[2] pair = {1,2}, uint8 byte = {250},
@@ -154,3 +154,37 @@ def test_numbers_of_the_body_and_around_it_are_read() -> None:
     proto.graph.initializer.append(numpy_helper.from_array(np.array(6), "c"))
     node = next(each for each in Model.from_proto(proto).main.nodes if each.op_type == "Loop")
     assert trip_count_of(node, 20) == 3  # 3, 5, 7
+
+
+def test_operators_that_compute_the_same_bits_everywhere() -> None:
+    for call, expected in (
+        ("Cast<to = 7>(u)", False), ("Cast<to = 1>(u)", True), ("Cast<to = 7>(i)", True),
+        ("Cast<to = 7>(x)", False), ("Cast<to = 1>(i)", True), ("Cast<to = 9>(b)", True),
+        ("Add(i, i)", True), ("Div(i, i)", False), ("vendor.Add(i, i)", False), ("Exp(x)", False),
+    ):  # fmt: skip
+        text = f"""<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]>
+            g (float x, int64 i, bool b) => (float y) {{
+                u = vendor.Any(x)  y = Neg(x)  c = {call} }}"""
+        assert _is_exact(parsed(text).main.nodes[-1]) is expected, call
+
+
+def test_a_cast_to_a_parameter_of_its_function_is_not_known() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (int64 x) => (float y) { y = f.F<to = 1>(x) }
+        <domain: "f", opset_import: ["" : 21]> F <to> (v) => (u) { u = Cast<to : int = @to>(v) }"""
+    (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
+    assert not _is_exact(function.nodes[0])
+
+
+def test_a_number_is_a_constant_of_one_element() -> None:
+    proto = _unchecked(
+        "(float x) => (float y) <float one = {1}, float[2] two = {1,2}> { y = Neg(x) }"
+    )
+    values = numpy_helper.from_array(np.array([5], np.float32), "sparse")
+    indices = numpy_helper.from_array(np.array([0]))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [1]))
+    found = Model.from_proto(proto).main.values
+    assert [_is_number(found[name]) for name in ("one", "two", "x", "sparse")] == [
+        True, False, False, False,
+    ]  # fmt: skip
+    assert not _is_number(None)
