@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
+from tests.extensions.discovery.making import Maker
 from tiered.extensions.discovery.applying import apply_findings, check_same
-from tiered.extensions.discovery.mining import Mined, cuts, mine
+from tiered.extensions.discovery.expressions import ExpressionTable
+from tiered.extensions.discovery.mining import (
+    Mined,
+    _GraphSearch,
+    _SubgraphReader,
+    border_values,
+    cuts,
+    mine,
+)
 from tiered.graph import Model
 from tiered.runtime import Session
 from tiered.support.errors import TargetError
@@ -189,3 +198,115 @@ def test_what_saves_how_much_at_how_many_places() -> None:
             for each in mined.findings
         ] == findings, text
         assert (mined.subgraphs, mined.kinds, mined.skipped) == counts, text
+
+
+def read(text: str, most: int) -> str:
+    """Return each subgraph with its borders, as an expression with the shapes of its leaves."""
+    model = Model.from_proto(parse(text))
+    reader = _SubgraphReader(ExpressionTable(), model)
+    lines = []
+    for cut in (each for node in model.main.nodes for each in cuts(node, most)):
+        expr = reader.expression(cut)
+        borders = " ".join(value.name for value in cut.borders)
+        if expr is None:
+            lines.append(f"{borders}: none")
+            continue
+        leaves = [each for each in expr.walk() if not each.is_operator]
+        shapes = " ".join(str(list(each.shape)).replace(" ", "") for each in leaves)
+        held = " ".join(value.name for value in border_values(expr, cut).values())
+        lines.append(f"{borders}: {expr} {shapes}: {held}")
+    return "\n".join(lines)
+
+
+def test_subgraphs_as_expressions() -> None:
+    for text, most, expected in (
+        ("(float[2] x) => (float[2] y) { a = Neg(x)  b = Abs(a)  y = Add(b, a) }",
+         3, """\
+x: Neg(x0) [2]: a x
+a: Abs(x0) [2]: b a
+b a: Add(x0, x1) [2] [2]: y b a
+a: Add(Abs(x0), x0) [2]: y b a
+x: Add(Abs(Neg(x0)), Neg(x0)) [2]: y b a x"""),
+        ("(float[2] x) => (float[2] y, float[2] a) { a = Neg(x)  b = Abs(a)  y = Exp(b) }",
+         3, """\
+x: Neg(x0) [2]: a x
+a: Abs(x0) [2]: b a
+b: Exp(x0) [2]: y b
+a: Exp(Abs(x0)) [2]: y b a"""),
+        ("(float[4] x) => (float[2] y) { a, b = Split<num_outputs=2>(x)  y = Add(a, b) }",
+         3, """\
+a b: Add(x0, x1) [2] [2]: y a b"""),
+        ("(float[2] x, bool c) => (float[2] y) { a = If(c) <then_branch = t () => (float[2] p)"
+         " { p = Neg(x) }, else_branch = e () => (float[2] q) { q = Exp(x) }>  y = Abs(a) }",
+         3, """\
+a: Abs(x0) [2]: y a"""),
+        ("(float[2] x) => (float[2] y) <float m = {1}> { a = Clip(x, , m)  y = Abs(a) }",
+         2, """\
+x m: Clip(x0, _, 1.) [2] []: a x m
+a: Abs(x0) [2]: y a
+x m: Abs(Clip(x0, _, 1.)) [2] []: y a x m"""),
+        ("(x) => (y) { a = Neg(x)  y = Abs(a) }",
+         2, """\
+x: none
+a: none
+x: none"""),
+        ("(float[?,3] x) => (float[?,3] y) { a = Neg(x)  y = Abs(a) }",
+         2, """\
+x: Neg(x0) [5,3]: a x
+a: Abs(x0) [5,3]: y a
+x: Abs(Neg(x0)) [5,3]: y a x"""),
+        ("(float[N,30,8,9] x) => (float[N,30,8,9] y) { y = Abs(x) }",
+         2, """\
+x: Abs(x0) [5,7,8,6]: y x"""),
+        ("(float[30] x) => (float[30] y) <int64[1] s = {30}, int64[2] t = {8,9}, float[1] f = "
+         "{30}> { a = Reshape(x, s)  y = own.Op(a, t, f) }",
+         2, """\
+x s: Reshape(x0, [5]) [5] [1]: a x s
+a t f: Op(x0, [8,9], [30.]) [5] [2] [1]: y a t f
+x s t f: Op(Reshape(x0, [5]), [8,9], [30.]) [5] [1] [2] [1]: y a x s t f"""),
+        ("(float[8] x) => (float[8] y) <float[8] k = {1,2,3,4,5,6,7,8}> { y = Add(x, k) }",
+         2, """\
+x k: Add(x0, [1.,2.,3.,4.,5.,6.,7.,8.]) [8] [8]: y x k"""),
+        ("(float[9] x) => (float[9] y) <float[9] k = {1,2,3,4,5,6,7,8,9}> { y = Add(x, k) }",
+         2, """\
+x k: Add(x0, x1) [5] [5]: y x k"""),
+        ("(int32[4,4] x) => (int32[4,4] y) <int32[4,4] k = "
+         "{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}> { y = Add(x, k) }",
+         2, """\
+x k: Add(x0, [[1,2,3,4],[5,6,7,8],[9,10,11,12],[13,14,15,16]]) [4,4] [4,4]: y x k"""),
+        ("(int32[3,6] x) => (int32[3,6] y) <int32[3,6] k = "
+         "{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18}> { y = Add(x, k) }",
+         2, """\
+x k: Add(x0, x1) [3,6] [3,6]: y x k"""),
+        ("(float[2] x) => (y) { a = own.F(x)  y = Abs(a) }",
+         2, """\
+x: none
+a: none
+x: none"""),
+    ):  # fmt: skip
+        assert read(text, most) == expected, text
+
+
+def test_a_root_has_a_limited_number_of_subgraphs() -> None:
+    negs = "  ".join(f"a{at} = Neg(x)" for at in range(7))
+    model = Model.from_proto(parse(
+        f"(float[2] x) => (float[2] y) {{ {negs}  b0 = Add(a0, a1)  b1 = Add(a2, a3) "
+        "b2 = Add(a4, a5)  c0 = Add(b0, b1)  c1 = Add(b2, a6)  y = Add(c0, c1) }"
+    ))  # fmt: skip
+    root = model.main.outputs[0].producer
+    assert root is not None
+    assert [len([*cuts(root, most)]) for most in (1, 2, 3, 5, 99)] == [1, 3, 8, 33, 33]
+
+
+def test_an_expression_without_one_of_its_nodes() -> None:
+    make = Maker()
+    search = _GraphSearch(make.meaning.table)
+    source = make("Clip", make("Reshape", make("Abs", make("Neg", make.x)), [2, 3]), 0.0)
+    found = [str(each) for each in search._without_a_node(source, make.meaning)]
+    assert found == [
+        "Clip(Reshape(Abs(x), [2,3]), 0.)",
+        "Clip(Reshape(Neg(x), [2,3]), 0.)",
+        "Clip(Abs(Neg(x)), 0.)",
+    ]
+    cast = make("Abs", make("Cast", make("Transpose", make.x, perm=[1, 0]), to=11))
+    assert [str(each) for each in search._without_a_node(cast, make.meaning)] == []
