@@ -7,11 +7,14 @@ from tests.extensions.discovery.making import Maker
 from tiered.extensions.discovery.applying import apply_findings, check_same
 from tiered.extensions.discovery.expressions import ExpressionTable
 from tiered.extensions.discovery.mining import (
+    Finding,
     Mined,
     _GraphSearch,
+    _has_own_sizes,
     _SubgraphReader,
     border_values,
     cuts,
+    has_new_constants,
     mine,
 )
 from tiered.graph import Model
@@ -310,3 +313,30 @@ def test_an_expression_without_one_of_its_nodes() -> None:
     ]
     cast = make("Abs", make("Cast", make("Transpose", make.x, perm=[1, 0]), to=11))
     assert [str(each) for each in search._without_a_node(cast, make.meaning)] == []
+    absent = [make("Abs", make("Neg", make.x)), None, make.constant(1.0)]
+    (source,) = make.meaning.applied("Clip", absent, ())
+    found = [str(each) for each in search._without_a_node(source, make.meaning)]
+    assert found == ["Clip(Abs(x), _, 1.)", "Clip(Neg(x), _, 1.)"]
+
+
+def test_constants_of_a_finding_that_the_subgraph_lacks_are_new() -> None:
+    make = Maker()
+    double, negative = make("Mul", make.x, 2.0), make("Neg", make.x)
+    for source, target, expected in (
+        (make("Mul", double, 2.0), double, False),
+        (make("Abs", negative), double, True),
+        (make("Mul", double, 4.0), make("Mul", make.x, 8.0), True),
+        (double, negative, False),
+        (make("Abs", negative), negative, False),
+    ):
+        assert has_new_constants(Finding(source, target, "bits")) == expected, (source, target)
+
+
+def test_sizes_up_to_8_are_those_of_the_model() -> None:
+    for shape, expected in (("[2,8]", True), ("[2,9]", False), ("", True), ("[N]", False)):
+        model = Model.from_proto(
+            parse(f"(float{shape} x) => (float{shape} y) {{ a = Neg(x)  y = Abs(a) }}")
+        )
+        root = model.main.outputs[0].producer
+        assert root is not None
+        assert [_has_own_sizes(cut) for cut in cuts(root, 2)] == [expected] * 2, shape
