@@ -1,14 +1,21 @@
 """What the steps of a compiled pattern match: operands, constants, alternatives, chains."""
 
+from typing import Any
+
 import onnx
 import pytest
 
-from tests.rewriter.patterns import X_TO_Y, bound, matches
+from tests.rewriter.patterns import X_TO_Y, bound, matches, names
+from tests.small import made_by, model, parsed
 from tiered import Model
 from tiered.rewriter import (
+    Match,
+    Pattern,
     chain,
+    compile_pattern,
     const,
     find_matches,
+    match_node,
     op,
     opt,
     rest,
@@ -217,3 +224,73 @@ def test_a_chain_of_ten_thousand_needs_no_stack() -> None:
     steps = "".join(f"v{i + 1} = Neg(v{i}) " for i in range(10_000))
     body = f"{{ v0 = Abs(x) {steps} y = Relu(v10000) }}"
     assert len(bound(op.Relu(chain(op.Neg, op.Abs(var.a)).bind("n")), body)["n"]) == 10_000
+
+
+NO: dict[str, Any] = {"a": None, "b": "h"}
+CHAIN = chain(op.Neg, op.Abs(var.a))
+NEG = op.Neg(var.a)
+SAME = op.Mul(op.Concat(rest.all, axis=0), op.Concat(rest.all, axis=0))
+STEPS: list[tuple[Pattern, str, dict[str, Any] | None]] = [
+    # A choice that fails somewhere inside leaves no trace, and the next one is tried.
+    (op.Relu(op.Clip(var.a, var.low) | var.b), "h = Clip(x) y = Relu(h)", {**NO, "low": None}),
+    (op.Relu(op.Neg(op.Abs(var.a) | op.Exp(var.a)) | var.b), "h = Neg(x) y = Relu(h)", NO),
+    (op.Relu(op.Clip(var.a, op.Neg(var.a)) | var.b), "h = Clip(x) y = Relu(h)", NO),
+    (op.Relu(op.Add(op.Neg(var.a), op.Neg(var.c)) | var.b), "n = Neg(x) h = Add(n, n) y = Relu(h)",
+     {**NO, "c": None}),
+    (op.Relu(op.Clip(var.a) | var.b), "h = Clip(x, one) y = Relu(h)", NO),
+    (op.Relu(SAME | var.b),
+     "p = Concat<axis=0>(x, z) q = Concat<axis=0>(x, x) h = Mul(p, q) y = Relu(h)",
+     {"all": None, "b": "h"}),
+    (op.Relu(CHAIN | var.b), "h = Neg(x) y = Relu(h)", NO),
+    (op.Relu(op.Abs(op.Neg(op.Exp(var.a))) | op.Abs(op.Neg(var.b))),
+     "n = Neg(x) m = Abs(n) y = Relu(m)", {"a": None, "b": "x"}),
+    # The first choice and the longest chain count.
+    (op.Relu(op.Neg(var.a) | var.b), "h = Neg(x) y = Relu(h)", {"a": "x", "b": None}),
+    (op.Relu(chain(op.Neg, var.a)), "p = Neg(x) q = Neg(p) y = Relu(q)", {"a": "x"}),
+    # Absent operands.
+    (op.Clip(var.a, const()), "y = Clip(x)", None),
+    (op.Clip(var.a, op.Neg(var.b) | const()), "y = Clip(x)", None),
+    (op.Clip(var.a, chain(op.Neg, var.b)), "y = Clip(x)", None),
+    (op.Mul(var.a, const().having(rank=1)), "y = Mul(x, one)", None),
+    # Domains, and the order of operands.
+    (op.Relu(op.Abs(op("d").F(var.a))), "n = e.F(x) m = Abs(n) y = Relu(m)", None),
+    (op.Relu(op.Sub(op.Neg(var.a), var.b)), "n = Neg(x) m = Sub(x, n) y = Relu(m)", None),
+    (op.Relu(op.Max(op.Neg(var.a), rest.b)), "n = Neg(x) m = Max(x, n) y = Relu(m)", None),
+    (op.Relu(op.Max(op.Neg(var.a), var.b, var.c)), "n = Neg(x) m = Max(x, n, z) y = Relu(m)", None),
+    (op.Relu(op.Max(op.Neg(var.a), var.b)), "n = Neg(x) m = Max(z, n) y = Relu(m)",
+     {"a": "x", "b": "z"}),
+    # All that remain.
+    (op.Concat(rest.all, axis=0), "y = Concat<axis=0>(x)", {"all": ("x",)}),
+    (op.Concat(var.a, var.b, rest.all, axis=0), "y = Concat<axis=0>(x)", None),
+    (op.Concat(var.a, var.b, rest.all, axis=0), "y = Concat<axis=0>(x, z)",
+     {"a": "x", "b": "z", "all": ()}),
+    (SAME, "p = Concat<axis=0>(x, z) q = Concat<axis=0>(x, z) y = Mul(p, q)", {"all": ("x", "z")}),
+    # Equal patterns may match one node, and one pattern object one node only.
+    (op.Add(op.Neg(var.a), op.Neg(var.a)), "n = Neg(x) y = Add(n, n)", {"a": "x"}),
+    (op.Add(NEG, NEG), "n = Neg(x) y = Add(n, n)", {"a": "x"}),
+    (op.Add(NEG, NEG), "n = Neg(x) m = Neg(x) y = Add(n, m)", None),
+    (op.Add(CHAIN, CHAIN), "e = Abs(x) n = Neg(e) y = Add(n, n)", {"a": "x"}),
+    (op.Add(CHAIN, CHAIN), "e = Abs(x) n = Neg(e) m = Neg(e) y = Add(n, m)", None),
+    # A chain ends at other outputs, at nodes that are taken, and where there are no operands.
+    (op.Relu(chain(op.Split, var.a)), "p, q = Split<num_outputs=2>(x) y = Relu(q)", None),
+    (op.Add(op.Neg(var.a), chain(op.Neg | op.Abs, var.b)), "n = Neg(x) m = Abs(n) y = Add(n, m)",
+     {"a": "x", "b": "n"}),
+    (op.Relu(chain(op.RandomNormal | op.Neg, var.a)),
+     "r = RandomNormal<shape=[2,3]>() n = Neg(r) y = Relu(n)", {"a": "r"}),
+]  # fmt: skip
+
+
+def test_what_steps_bind() -> None:
+    for pattern, nodes, expected in STEPS:
+        text = "g (float[2,3] x, float[2,3] z) => (float[2,3] y) <float one = {1}>"
+        view = model(f"{text} {{ {nodes} }}")
+        match = match_node(compile_pattern(pattern), made_by(view, "y"))
+        bindings = match.bindings.items() if isinstance(match, Match) else None
+        found = None if bindings is None else {name: names(value) for name, value in bindings}
+        assert found == expected, (str(pattern), nodes)
+
+
+def test_operands_are_those_of_the_newest_form() -> None:
+    view = parsed("(float[1,3] x) => (float[3] y) { y = Squeeze<axes=[0]>(x) }", opset=11)
+    pattern = op.Squeeze(var.a, const([0]))
+    assert isinstance(match_node(compile_pattern(pattern), made_by(view, "y")), Match)
