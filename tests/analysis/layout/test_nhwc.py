@@ -12,6 +12,8 @@ from tiered.analysis.layout.nhwc import (
     IMAGE_OPERATORS,
     KEEP,
     MICROSOFT,
+    _is_plain_resize,
+    _writer,
     channels_last,
     checked_layouts,
     declare,
@@ -301,3 +303,38 @@ def test_an_operator_in_a_standard_order_is_written_by_its_own_rule() -> None:
     propagation.write(Permuted(node, propagation, swapped, lambda op, slot: x))
     assert [each.domain for each in node.owner.nodes] == ["", ""]
     assert not node.owner.model.functions
+
+
+def test_a_resize_that_a_function_can_be_written_for() -> None:
+    for line, opset, expected in (
+        ('Resize<mode="linear">(x, , s)', 13, True),
+        ('Resize<mode="linear">(x, , s)', 21, True),
+        ('Resize<mode="cubic">(x, e, e, z)', 21, True),
+        ('Resize<mode="linear">(x, e, s)', 13, True),
+        ('Resize<mode="linear">(x, r, s)', 11, False),
+        ("Resize(x, , s)", 21, False),
+        ('Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize">(x, r, s)', 21,
+         False),
+        ('Resize<mode="linear", axes=[2,3]>(x, , two)', 21, False),
+    ):  # fmt: skip
+        text = f"""(float[1,2,3,4] x, float[8] r) => (y) <float[4] s = {{1,1,2,2}},
+            float[0] e = {{}}, int64[4] z = {{1,2,6,8}}, float[2] two = {{2,2}}> {{ y = {line} }}"""
+        nodes = parsed(text, opset=opset).main.nodes
+        node = next(each for each in nodes if each.is_op("Resize"))
+        assert _is_plain_resize(node) is expected, (line, opset)
+
+
+def test_an_operator_is_written_as_the_target_has_it() -> None:
+    node = next(node for node in parsed(CONV).main.nodes if node.is_op("Conv"))
+    relu = parsed("(float[1,2,4,5] x) => (y) { y = Relu(x) }").main.nodes[0]
+    for known, of, expected in (
+        ({("Conv", "")}, node, True),
+        ({("Conv", DOMAIN)}, node, True),
+        (set(), node, False),
+        ({("Conv", "other")}, node, False),
+        ({("Relu", "")}, relu, False),
+    ):
+        found = _writer(of, 4, lambda op_type, domain, _, known=known: any(
+            op_type.startswith(name) and domain == home for name, home in known
+        ))  # fmt: skip
+        assert (found is not None) is expected, known

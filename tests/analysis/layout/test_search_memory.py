@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import chains
 from tiered import Model, Tensor, get_pass
-from tiered.analysis.layout import layout_conversion, solve
+from tiered.analysis.layout import layout_conversion, search_memory, solve
 from tiered.analysis.layout.cost_terms import terms_of
 from tiered.analysis.layout.equivalence import LayoutOperator
 from tiered.analysis.layout.layout_region import LayoutRegion, regions
@@ -278,3 +278,28 @@ def test_equal_steps_have_equal_terms() -> None:
             counted.append(len({term.kind for term in terms}))
     assert len(counted) == 2
     assert counted[0] == counted[1]
+
+
+def test_an_equal_constant_in_the_place_of_another_is_no_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = Model.from_proto(parse("(float[2] x) => (y) { y = Neg(x) }")).main
+    x = graph.inputs[0]
+    one, same, other = (graph.constant(np.array(each, np.int64)) for each in ([1], [1], [2]))
+    for before, after, expected in (
+        (one, same, True),
+        (one, other, False),
+        (one, x, False),
+        (x, one, False),
+        (x, x, False),
+        (None, one, False),
+        (one, None, False),
+    ):
+        assert search_memory._are_equal_constants(before, after) is expected
+    for small, expected in ((8, True), (7, False)):
+        monkeypatch.setattr(search_memory, "_SMALL", small)
+        assert search_memory._are_equal_constants(one, same) is expected
+
+
+def test_what_an_edit_holds_is_listed_flat() -> None:
+    assert [*search_memory._flat([1, [2, 3], (4,), "ab", None])] == [1, 2, 3, 4, "ab", None]

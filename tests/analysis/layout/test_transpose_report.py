@@ -3,6 +3,7 @@
 from tests.analysis.layout.test_solve import Body, residual
 from tiered import LayoutReport, Model, get_pass, layout_report
 from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.transpose_report import _few
 from tiered.testing import parse
 
 
@@ -68,3 +69,14 @@ def test_calls_of_functions_are_named_with_their_domain() -> None:
     get_pass("convert_layout", desired_layouts={"MaxPool": "NHWC"}).apply(model)
     reason = layout_report(model).left[0].below
     assert reason == "tiered.nhwc::MaxPool 'pool': the operator fixes its axis order"
+
+
+def test_a_few_reasons_are_listed() -> None:
+    for reasons, expected in (
+        ("", []),
+        ("aba", ["a", "b"]),
+        ("abc", ["a", "b", "c"]),
+        ("abcd", ["a", "b", "c", "and 1 more"]),
+        ("abcdce", ["a", "b", "c", "and 2 more"]),
+    ):
+        assert _few(reasons) == expected

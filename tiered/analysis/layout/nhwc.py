@@ -142,7 +142,7 @@ def with_channels_last(
         return propagation
     if rank is None or rank < 3 or node.has_references or node.is_pinned or len(node.outputs) > 1:
         return propagation
-    write = _writer(node, supports)
+    write = _writer(node, rank, supports)
     if write is None:
         return propagation
     labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
@@ -165,16 +165,16 @@ def with_channels_last(
 Write = Callable[[Permuted], Sequence[Value]]
 
 
-def _writer(node: Node, supports: Supports) -> Write | None:
+def _writer(node: Node, rank: int, supports: Supports) -> Write | None:
     """Return the function that writes a node with channels last, None if there is none."""
-    native, value = NATIVE.get((node.domain, node.op_type)), node.input(0)
-    if native is not None and value is not None and supports(native[0], MICROSOFT, value.dtype):
+    native, dtype = NATIVE.get((node.domain, node.op_type)), node.given(0).dtype
+    if native is not None and supports(native[0], MICROSOFT, dtype):
         return None if node.attr("channels_last", 0) else partial(_write_native, *native)
     if node.domain or node.op_type not in IMAGE_OPERATORS:
         return None
     if node.op_type == "Resize" and not _is_plain_resize(node):
         return None
-    name = _name(node, rank_of(node) or 0)
+    name = _name(node, rank)
     if not supports(node.op_type, "", None) and not supports(name, DOMAIN, None):
         return None  # neither order is taken: what replaces the operator has any
     return _write_function
