@@ -3,16 +3,18 @@
 import importlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from benchmarks.discover import exceptions, main
+from tiered.extensions.discovery import rule_convergence
 from tiered.extensions.discovery.enumeration import enumerated
-from tiered.extensions.discovery.expressions import ExpressionTable
+from tiered.extensions.discovery.expressions import ExpressionTable, GrammarExpr
 from tiered.extensions.discovery.grammar import BASES
-from tiered.extensions.discovery.judging import PipelineJudge, model_of
+from tiered.extensions.discovery.judging import Judged, PipelineJudge, model_of
 from tiered.extensions.discovery.laws import canonical
 from tiered.extensions.discovery.rule_convergence import (
     ConvergenceTask,
@@ -139,3 +141,76 @@ def test_absent_operands_at_the_end_make_no_other_form() -> None:
         for operands in ((x, None), (x,))
     ]
     assert forms[0] is forms[1]
+
+
+class Idle:
+    """A pipeline without a pass, that fails on Xor, and on Or among other graphs."""
+
+    def __init__(self, table: ExpressionTable, level: int) -> None:
+        self.level = level
+
+    def judged(self, members: Sequence[GrammarExpr]) -> list[Judged]:
+        return [
+            Judged(each, None, "lost") if str(each).startswith("Or(") else self.alone(each)
+            for each in members
+        ]
+
+    def alone(self, member: GrammarExpr) -> Judged:
+        fails = str(member).startswith("Xor")
+        return Judged(member, None, "no Xor") if fails else Judged(member, member)
+
+
+BOOLS = ConvergenceTask("bools", 2, 1, 5)
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_convergence, "PipelineJudge", Idle)
+    monkeypatch.setattr(rule_convergence, "MOST_REACHED", 0)
+
+
+@pytest.mark.usefixtures("idle")
+def test_all_that_a_survey_finds() -> None:
+    found = surveyed(BOOLS)
+    counts = found.members, found.cheapest, found.fewest, found.classes, found.confluent
+    assert counts == ({1: 36}, {1: 24}, {1: 24}, 12, 2)
+    assert found.failed == ["Xor(x, y): no Xor", "Xor(y, x): no Xor"]
+    missing = [
+        f"{each.law}: {each.count} {each.nodes} {each.moved} {each.member}"
+        for each in found.missing
+    ]
+    assert missing == [
+        "Gather(x)  =>  x: 2 1 12 Gather(x, [0,1])",
+        "And(x, c)  =>  x: 1 1 12 And(x, True)",
+        "And(x, x)  =>  x: 1 1 12 And(x, x)",
+        "Cast(x)  =>  x: 1 1 12 Cast<to=9>(x)",
+        "Flatten(x)  =>  x: 1 1 0 Flatten(x)",
+        "Or(x, c)  =>  x: 1 1 12 Or(x, False)",
+        "Or(x, x)  =>  x: 1 1 12 Or(x, x)",
+        "Where(x, x, x)  =>  x: 1 1 12 Where(x, x, x)",
+        "Where(y, x, x)  =>  x: 1 1 18 Where(y, x, x)",
+    ]
+    assert {(each.member, each.best) for each in found.missing} == {
+        (each.left, "x") for each in found.missing
+    }
+    assert [tuple(vars(each).values()) for each in found.spellings] == [
+        ("Reshape(x)  =>  Unsqueeze(x)", 2, "Reshape(x, [1,2,3])", "Unsqueeze(x, [0])"),
+        ("Slice(x)  =>  Gather(x)", 2, "Slice(x, [1], [2], [0], [1])", "Gather(x, [1])"),
+        ("Slice(x)  =>  Split(x)", 2, "Slice(x, [0], [1], [1], [1])", "Split<axis=1>(x, [1,2])"),
+        ("Tile(x)  =>  Concat(x, x)", 2, "Tile(x, [2,1])", "Concat<axis=0>(x, x)"),
+        ("Slice(x)  =>  Slice(x)", 1, "Slice(x, [0], [1], [0], [1])",
+         "Slice(x, [0], [2], [0], [2])"),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("idle")
+def test_known_and_new_tasks_come_in_their_order(tmp_path: Path) -> None:
+    tasks = [BOOLS, ConvergenceTask("bools", 3, 0, 5), ConvergenceTask("bools", 2, 0, 5)]
+    assert [known for _, known in survey(tasks)] == [False] * 3
+    state = str(tmp_path / "new")
+    assert [known for _, known in survey(tasks[1:2], state=state)] == [False]
+    found = [*survey(tasks, state=state)]
+    assert [(each.task, known) for each, known in found] == [
+        (tasks[0], False), (tasks[1], True), (tasks[2], False)
+    ]  # fmt: skip
+    assert all(known for _, known in survey(tasks, state=state, jobs=4))
