@@ -260,9 +260,10 @@ def test_the_weights_of_a_model_have_bytes() -> None:
 
 
 def test_only_values_of_a_known_type_have_sizes() -> None:
-    text = """g (float[N,3] x, string[2] s) => (float[N,3] y) {
-        a = Neg(x)  t = Identity(s)  u = Reshape(x, x)  v, m = Dropout(a)  y = Exp(v) }"""
-    given = proto(text.replace("u = Reshape(x, x)", "u = com.odd.Odd(x)"))
+    text = """g (float[N,3] x, string[2] s, int64[M] k) => (float[N,3] y) {
+        a = Neg(x)  t = Identity(s)  u = Abs(x)  v, m = Dropout(a)  r = Reshape(a, k)
+        y = Exp(v) }"""
+    given = proto(text.replace("u = Abs(x)", "u = com.odd.Odd(x)"))
     given.opset_import.add(domain="com.odd", version=1)
     given.graph.node[3].output[1] = ""
     sizes = baseline._sizes(Model.from_proto(given))

@@ -207,3 +207,57 @@ def test_no_constant_makes_room_for_a_larger_one() -> None:
         "the constant exceeds max_growth", "it would make room for a larger constant"
     }  # fmt: skip
     assert len(refused) == 2
+
+
+def sized(text: str, names: str) -> tuple[dict[str, Node], dict[Any, int]]:
+    """Return nodes by the names of their outputs, and the bytes of what they read and make."""
+    model = parsed(text)
+    sizes: dict[Any, int] = {}
+    nodes = {node.output.name: node for node in model.main.nodes if node.output.name in names}
+    for node in nodes.values():
+        needs = needs_of(node, sizes, 1 << 30, ahead=True)
+        assert isinstance(needs, dict)
+        sizes.update(needs)
+    return nodes, sizes
+
+
+def test_what_decides_a_size_and_what_was_refused_is_not_admitted() -> None:
+    text = f"{FLOATS} <int64[1] k = {{9}}> {{ a = ConstantOfShape(k)  c = Neg(a)  y = Add(x, c) }}"
+    for refused, reason, found in (
+        ("", "its consumer has a data-dependent shape", []),
+        ("a", "before", []),
+        ("c", None, ["a"]),
+    ):
+        nodes, sizes = sized(text, "ac")
+        reasons = {nodes[name]: Skip("before") for name in refused}
+        admitted = admissible_growth({nodes["a"]}, sizes, 1000, reasons)
+        assert [value.name for value in admitted] == found
+        assert str(reasons.get(nodes["a"])) == str(reason)
+
+
+GROWING = f"""{FLOATS} <int64[1] k = {{100}}, int64[1] t = {{10}}> {{
+    a = ConstantOfShape(k)  b = Tile(a, t)  y = Add(x, b) }}"""
+
+
+def test_what_a_constant_depends_on_may_be_admitted_where_that_cannot_be() -> None:
+    nodes, _ = sized(GROWING, "ab")
+    freed = 16 + sum(node.proto.ByteSize() for node in nodes.values())
+    beyond = 4000 - freed
+    growth = 400 - 8 - nodes["a"].proto.ByteSize()
+    nothing = {"b": "the constant exceeds max_growth"}
+    assert admitted(GROWING, beyond // 2 - 1) == ({"a": growth}, nothing)
+    assert admitted(GROWING, -(-beyond // 2)) == ({}, nothing)
+
+
+def test_the_nodes_that_are_close_to_a_constant() -> None:
+    text = f"""{FLOATS} <float[100] w = {{{",".join("1" * 100)}}}, float[2] v = {{1,2}}> {{
+        a = Neg(w)  b = Concat<axis = 0>(a, a, a, a)  c = Abs(w)  d = Exp(c)  e = Sin(v)
+        g = Add(x, b)  h = Add(g, d)  y = Add(h, e) }}"""
+    nodes, sizes = sized(text, "abcde")
+    value = nodes["b"].output
+    least = 1600 - 400 - sum(nodes[name].proto.ByteSize() for name in "ab")
+    for limit, expected in (
+        (least, "abcd"), (least - 1, "ab"), (-(-least // 2), "ab"), ((least - 1) // 2, ""),
+    ):  # fmt: skip
+        found = folding._close_to(value, set(nodes.values()), sizes, limit)
+        assert sorted(node.output.name for node in found) == list(expected), limit
