@@ -8,7 +8,7 @@ from tests.small import made_by, named, parsed
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.journal import dirty_nodes
 from tiered.rewriter import Pattern, Rule, chain, op, var
-from tiered.rewriter.worklist import _WIDE, Worklist
+from tiered.rewriter.worklist import _WIDE, Affected, Worklist
 
 
 def rule(pattern: Pattern) -> Rule:
@@ -101,6 +101,63 @@ def test_a_value_with_many_users_is_followed_once_for_all_edits() -> None:
     assert list(wide) == [named(model, "a")]
     assert len(found.around(wide)) == _WIDE + 1
     assert len(found.affected_by([made_by(model, "a")])) == _WIDE + 1
+
+
+def test_an_operator_is_rare_if_a_quarter_of_the_anchors_are_more() -> None:
+    for count, expected in ((2, 2), (3, 8)):
+        negs = " ".join(f"n{at} = Neg(x)  a{at} = Abs(n{at})" for at in range(count))
+        others = " ".join(f"b{at} = Abs(x)" for at in range(8 - count))
+        model = parsed(f"(float[2] x) => (float[2] y) {{ {negs}  {others}  y = Exp(a0) }}")
+        assert len(Worklist(rule(op.Abs(op.Neg(var.a))), model).all_anchors()) == expected
+    both = rule(op.Abs(op.Neg(var.a)) & op.Exp(var.a))
+    assert len(Worklist(both, model).all_anchors()) == 8
+
+
+def test_removed_nodes_and_those_of_other_graphs_are_not_affected() -> None:
+    model = parsed(
+        """(float[2] x, bool p) => (float[2] y) { a = Abs(x)  r = Abs(x)
+        y = If(p) <then_branch = t () => (float[2] u) { u = Abs(a) },
+                   else_branch = e () => (float[2] v) { v = Neg(a) }> }"""
+    )
+    law = rule(op.Abs(op.Abs(var.a)))
+    removed = made_by(model, "r")
+    model.main.remove_node(removed)
+    dirty = [made_by(model, "a"), removed]
+    assert labels(Worklist(law, model).affected_by(dirty)) == ["a", "u"]
+    body = made_by(model, "y").bodies[0]
+    assert labels(Worklist(law, model, [body]).affected_by(dirty)) == ["u"]
+
+
+def test_only_edits_after_the_last_run_count() -> None:
+    model = parsed(LINE)
+    found = Worklist(rule(op.Abs(var.a)), model)
+    model.main.rename_node(made_by(model, "d"), "before")
+    stamp = model.journal.stamp()
+    model.main.rename_node(made_by(model, "f"), "after")
+    assert labels(found.affected_since(stamp)) == ["f"]
+
+
+def test_each_touched_node_affects_what_a_search_from_it_finds() -> None:
+    text = """(float[2] x, float m) => (float[2] y) { a = Neg(x)  b = Identity(a)
+        c = Identity(b)  d = Abs(c)  e = Exp(d)  f = Clip(e, , m)  g = Abs(f)  h = Neg(g)
+        i = Abs(h)  y = Add(i, d) }"""
+    model = parsed(text)
+    nodes = list(model.main.topological_order())
+    patterns = (
+        op.Abs(var.a),
+        op.Abs(op.Neg(var.a)),
+        op.Abs(op.Clip(op.Exp(var.a), ...)),
+        op.Abs(chain(op.Identity, op.Neg(var.a))),
+        op.Add(op.Abs(op.Neg(var.a)), var.b),
+    )
+    for pattern in patterns:
+        law = rule(pattern)
+        found = Worklist(law, model)
+        for touched in nodes:
+            near = Affected({touched: 6}, 5, law)
+            held = [node for node in found.all_anchors() if near.holds(node)]
+            assert held == found.affected_by([touched]), (str(pattern), touched.label)
+            assert not any(Affected({touched: 5}, 5, law).holds(node) for node in nodes)
 
 
 def test_after_an_undo_of_what_was_seen_every_anchor_is_looked_at() -> None:
