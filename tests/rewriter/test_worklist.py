@@ -131,9 +131,12 @@ def test_removed_nodes_and_those_of_other_graphs_are_not_affected() -> None:
 def test_only_edits_after_the_last_run_count() -> None:
     model = parsed(LINE)
     found = Worklist(rule(op.Abs(var.a)), model)
-    model.main.rename_node(made_by(model, "d"), "before")
+    begin = model.journal.stamp()
+    model.main.set_attribute(made_by(model, "d"), "k", 1)
+    assert labels(found.affected_since(begin)) == ["d"]
     stamp = model.journal.stamp()
-    model.main.rename_node(made_by(model, "f"), "after")
+    assert found.affected_since(stamp) == []
+    model.main.set_attribute(made_by(model, "f"), "k", 1)
     assert labels(found.affected_since(stamp)) == ["f"]
 
 
