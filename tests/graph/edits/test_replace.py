@@ -505,3 +505,126 @@ def test_an_annotation_moves_to_a_value_of_its_graph_that_has_none() -> None:
             *graph.node[-1].attribute[0].g.quantization_annotation,
         ]
         assert [each.tensor_name for each in found] == names, (old, new)
+
+
+def old_at(of: Model, name: str, *others: str | None) -> None:
+    """Replace a node by values that are no new ones, as a rewrite does."""
+    values = [None if each is None else v(of, each) for each in others]
+    of.main.replace(node_of(of, name), values, of.peek_serial())
+
+
+def constant_at(of: Model, name: str) -> None:
+    since = of.peek_serial()
+    made = of.main.constant(Tensor.of(np.ones(2, np.float32)), "made")
+    of.main.replace(node_of(of, name), [made], since)
+
+
+NAMES = """(float[2] x, float[2] d, bool p) => (float[2] y, float[2] z) <float[2] w = {1,2}, float[2] d = {5,6}> {
+    [A] a = Neg(x)  [T] y, , b = vendor.Three(a)  [C] c = Abs(a)  [Z] z = Add(b, c)
+    [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(a, b, c) }"""
+NAMED: dict[str, tuple[Callable[[Model], object], str]] = {
+    "a value that was there keeps its name, and so does its node": (
+        lambda of: old_at(of, "c", "b"),
+        "w, d  [A] a = Neg(x)  [T] y, , b = Three(a)  [Z] z = Add(b, b)  [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(a, b, b)  y, z",
+    ),
+    "a node that is replaced by nothing goes": (
+        lambda of: old_at(of, "g", None),
+        "w, d  [A] a = Neg(x)  [T] y, , b = Three(a)  [C] c = Abs(a)  [Z] z = Add(b, c)  [E] f = Mul(x, w)  [R] r = Range(a, b, c)  y, z",
+    ),
+    "a constant keeps the name that it was given": (
+        lambda of: constant_at(of, "a"),
+        "w, d, made  [T] y, , b = Three(made)  [C] c = Abs(made)  [Z] z = Add(b, c)  [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(made, b, c)  y, z",
+    ),
+    "the name of an output is not lost to another": (
+        lambda of: two_at(of, "y"),
+        "w, d  [A] a = Neg(x)  [C] c = Abs(a)  [Z] z = Add(y, c)  [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(a, y, c)  [T] y = F(a)  y, z",
+    ),
+    "a splice of an absent output": (
+        spliced("y", "a", "c", "f", own=["a", "c", "f"]),
+        "w, d  [A] y = Neg(x)  [C] c = Abs(y)  [Z] z = Add(b, c)  [D] e = Add(d, w)  [E] b = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(y, b, c)  y, z",
+    ),
+    "a splice of a part": (
+        lambda of: of.main.splice(node_of(of, "y"), [None, None, v(of, "a")], [None]),
+        "w, d  [A] a = Neg(x)  [T] y, , b = Three(a)  [C] c = Abs(a)  [Z] z = Add(a, c)  [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(a, a, c)  y, z",
+    ),
+    "an initializer that another node reads stays, and so does one that is an input": (
+        lambda of: of.main.prune([node_of(of, "g")]),
+        "w, d  [A] a = Neg(x)  [T] y, , b = Three(a)  [C] c = Abs(a)  [Z] z = Add(b, c)  [E] f = Mul(x, w)  [R] r = Range(a, b, c)  y, z",
+    ),
+    "a limit of a range that is not constant": (
+        uses("a", "x"),
+        "w, d  [A] a = Neg(x)  [T] y, , b = Three(x)  [C] c = Abs(x)  [Z] z = Add(b, c)  [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(x, b, c)  y, z",
+    ),
+    "a limit of a range of several numbers": (
+        uses("a", "w"),
+        "w, d  [A] a = Neg(x)  [T] y, , b = Three(w)  [C] c = Abs(w)  [Z] z = Add(b, c)  [D] e = Add(d, w)  [E] f = Mul(x, w)  [G] g = Neg(e)  [R] r = Range(w, b, c)  y, z",
+    ),
+}
+
+
+def two_at(of: Model, name: str) -> None:
+    since = of.peek_serial()
+    made = of.main.add_node("F", [v(of, "a")], domain="vendor").output
+    of.main.replace(node_of(of, name), [made, None, made], since)
+
+
+def test_which_names_stay_and_what_goes() -> None:
+    for name, (edit, expected) in NAMED.items():
+        of = parsed(NAMES)
+        edit(of)
+        of.check_view()
+        assert shown(of) == expected, name
+
+
+def test_a_value_becomes_the_constant_itself_where_nothing_else_changes() -> None:
+    text = """(float[2] x, int64 n) => (float[2] y) <float[2] b> {
+        a = Neg(x)  b = Abs(a)  y = Exp(b)  t = Neg(n)  r = Range(n, t, n) }"""
+    for name, tensor, is_same in (
+        ("a", np.ones(2, np.float32), True), ("b", np.ones(2, np.float32), False),
+        ("t", np.array(1), True), ("t", np.array([1]), False), ("n", np.array(1), False),
+    ):  # fmt: skip
+        of = parsed(text)
+        before = v(of, name)
+        assert (of.main.become_constant(before, Tensor.of(tensor)) is before) is is_same, name
+        of.check_view()
+        assert [value and value.shape for value in node_of(of, "r").inputs] == [()] * 3
+
+
+def test_a_value_of_an_outer_graph_keeps_its_name() -> None:
+    of = parsed(
+        """(float[2] x, bool p) => (float[2] y) {
+        y = If(p) <then_branch = t () => (float[2] f) { d = Neg(x)  f = Neg(d) },
+                   else_branch = e () => (float[2] g) { g = Abs(x) }> }"""
+    )
+    since, body = of.peek_serial(), of.main.nodes[0].bodies[0]
+    made = of.main.add_node("Exp", [v(of, "x")], ["outer"]).output
+    body.replace(node_of(of, "d"), [made], since)
+    assert made.name == "outer"
+    of.check_view()
+
+
+def test_a_list_of_tensors_inherits_no_type() -> None:
+    of = parsed(
+        "(float[2] x, seq(float[2]) r) => (float[2] y) { a = Neg(x)  y = vendor.F(a)  t = Identity(r) }"
+    )
+    before = v(of, "t").type
+    of.main.replace_uses(v(of, "a"), v(of, "t"))
+    assert v(of, "t").type == before
+
+
+def test_the_error_names_the_pass() -> None:
+    of = parsed("(float[2] x, int64[2] i) => (float[2] y) { y = Neg(x)  m = Abs(i) }")
+    of.gate.pass_name = "mine"
+    with pytest.raises(OperatorError, match=r"^mine: output 'y' of the model is float\[2\]; 'm'"):
+        of.main.replace_uses(v(of, "y"), v(of, "m"))
+
+
+def test_of_two_annotations_each_stays_with_its_value() -> None:
+    proto = parsed(
+        "(float[2] x) => (float[2] y) { a = Neg(x)  b = Abs(x)  y = Add(a, b) }"
+    ).to_proto()
+    for name in ("a", "b"):
+        proto.graph.quantization_annotation.add(tensor_name=name)
+    of = Model.from_proto(proto)
+    of.main.replace_uses(v(of, "a"), v(of, "b"))
+    assert [values[0].name for values, _ in of.main.annotations] == ["a", "b"]

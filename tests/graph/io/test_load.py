@@ -282,6 +282,17 @@ def with_function_again(made: onnx.ModelProto) -> onnx.ModelProto:
     return made
 
 
+def with_overload(made: onnx.ModelProto) -> onnx.ModelProto:
+    for each in (made.functions[0], made.functions[0].node[0], made.graph.node[0]):
+        each.overload = "wide"
+    return made
+
+
+def without_operator(made: onnx.ModelProto) -> onnx.ModelProto:
+    made.graph.node[0].op_type = ""
+    return made
+
+
 FUNCTION = '<domain: "own", opset_import: ["": 21, "own": 1]> f'
 INVALID: list[tuple[onnx.ModelProto, str]] = [
     (onnx.ModelProto(), "the model has no graph; expected an ONNX model"),
@@ -299,6 +310,10 @@ INVALID: list[tuple[onnx.ModelProto, str]] = [
     ),
     (
         spoiled(HEAD + " { y = own.f(x) }" + FUNCTION + " (v) => (w) { w = own.f(v) }"),
+        "the model: the local function 'own.f' calls itself (recursion)",
+    ),
+    (
+        with_overload(spoiled(HEAD + " { y = own.f(x) }" + FUNCTION + " (v) => (w) { w = own.f(v) }")),
         "the model: the local function 'own.f' calls itself (recursion)",
     ),
     (
@@ -321,12 +336,16 @@ INVALID: list[tuple[onnx.ModelProto, str]] = [
     ),
     (spoiled(HEAD + " { z = Neg(x) }"), "graph 'g' has the output 'y', which has no source"),
     (
-        spoiled(HEAD + " { y = oXn.Neg(x) }", b"oXn", b"o\xa4n"),
+        spoiled(HEAD + " { y, z = oXn.Neg(x) }", b"oXn", b"o\xa4n"),
         "node ['y'] has a domain that is not UTF-8",
     ),
     (
         spoiled(HEAD + " { [mine] y = NXg(x) }", b"NXg", b"N\xa4g"),
         "node 'mine' of graph 'g' has the op_type b'N\\xa4g'; expected the name of an operator, in UTF-8",
+    ),
+    (
+        without_operator(spoiled(HEAD + " { [mine] y = Neg(x) }")),
+        "node 'mine' of graph 'g' has the op_type ''; expected the name of an operator, in UTF-8",
     ),
     (
         spoiled(HEAD + " { [mXe] y = Neg(x) }", b"mXe", b"m\xa4e"),
@@ -420,3 +439,61 @@ def test_declarations_and_names_of_training_are_noted() -> None:
     ]  # fmt: skip
     assert model.names.fresh("gone") == "gone_1"
     model.check_view()
+
+
+def test_nodes_in_another_order_than_they_read_are_sorted_and_cycles_are_named() -> None:
+    branch = "then_branch = t () => (float[2] u) { u = %s }, else_branch = e () => (float[2] w) { w = Abs(x) }"
+    for nodes, order in (
+        ("y = Neg(a)  a = Exp(x)", ["a", "y"]),
+        (f"y = If(c) <{branch % 'Neg(a)'}>  a = Exp(x)", ["a", "y"]),
+        ("y = Add(x, y)", "graph 'g' has a cycle: y <- y"),
+        (f"y = If(c) <{branch % 'Neg(y)'}>", "graph 'g' has a cycle: y <- y"),
+        ("y = Add(x, a)  a = Neg(y)", "graph 'g' has a cycle: y <- a <- y"),
+    ):
+        made = spoiled(f"{HEAD} {{ {nodes} }}")
+        if isinstance(order, str):
+            with pytest.raises(ModelError, match=re.escape(order)):
+                Model.from_proto(made)
+        else:
+            model = Model.from_proto(made)
+            assert [node.label for node in model.main.topological_order()] == order
+
+
+def test_what_a_file_says_of_values_is_kept(tmp_path: Path) -> None:
+    text = (
+        HEAD.replace("float[2] y)", "float[2] y) <float[2] y, float s = {1}>")
+        + """ { k = Constant<value_float = 1.0>()  a, , b = own.F(x, k)  y = If(c) <
+        then_branch = t () => (float[2] a) { }, else_branch = e () => (float[2] w) { w = Abs(b) }> }"""
+    )
+    made = spoiled(text)
+    made.graph.value_info[0].doc_string = "of the value"
+    made.graph.quantization_annotation.add(tensor_name="x").quant_parameter_tensor_names.add(
+        key="SCALE_TENSOR", value="s"
+    )
+    model = Model.from_proto(made)
+    values = model.main.values
+    assert values["y"].declared is not None
+    assert values["y"].declared.doc_string == "of the value"
+    assert values["a"].declared is None
+    assert {name: value.pins for name, value in values.items() if value.pins} == {"s": 1}
+    assert [value and value.name for value in model.main.nodes[1].outputs] == ["a", None, "b"]
+    assert not model.has_external
+    model.check_view()
+    made.graph.initializer[0].ClearField("float_data")
+    made.graph.initializer[0].data_location = onnx.TensorProto.EXTERNAL
+    made.graph.initializer[0].external_data.add(key="location", value="weights.bin")
+    (tmp_path / "weights.bin").write_bytes(bytes(4))
+    (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
+    assert Model.load(tmp_path / "model.onnx").has_external
+
+
+def test_bodies_whose_operator_may_look_names_up_keep_those_of_the_file() -> None:
+    text = (
+        HEAD
+        + """ { y = OP(c) <then_branch = t () => (float[2] x) { x = Neg(c) },
+                           else_branch = e () => (float[2] w) { w = Abs(x) }> }"""
+    )
+    for operator, names in (("own.Choose", [{"x_1": "x"}, {}]), ("If", [{}, {}])):
+        made = spoiled(text.replace("OP", operator))
+        bodies = Model.from_proto(made).main.nodes[0].bodies
+        assert [body.file_names for body in bodies] == names
