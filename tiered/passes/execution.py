@@ -233,14 +233,14 @@ class Execution(RunState):
         Appends to `changed` the names of the passes that edited the model.
         """
         decision = planned.decision
-        if decision:
-            refused = self.watch.veto(planned.pass_.info)
-            if refused is not None:
-                return Decision(False, f"instrument {refused} said no")
-        if decision and planned.required:
-            missing = self._run_dependencies(planned, changed)
-            if missing:
-                return Decision(False, f"needs {missing}, which did not run to its end")
+        if not decision:
+            return decision
+        refused = self.watch.veto(planned.pass_.info)
+        if refused is not None:
+            return Decision(False, f"instrument {refused} said no")
+        missing = self._run_dependencies(planned, changed)
+        if missing:
+            return Decision(False, f"needs {missing}, which did not run to its end")
         return decision
 
     def _run_dependencies(self, planned: PlannedPass, changed: list[str]) -> str:
