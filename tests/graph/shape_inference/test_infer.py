@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import onnx
 import pytest
 
+from tests.registered import rules_forgotten
 from tests.small import made_by, named, parsed
-from tiered import Model
+from tiered import Model, shape_rule
 from tiered.graph import TensorType
 from tiered.graph.core.types import ValueType
 from tiered.graph.shape_inference import infer
@@ -115,3 +116,71 @@ def test_types_are_refreshed_once_after_an_edit() -> None:
     later = infer.refresh_types(of, stamp)
     assert later is not stamp
     assert infer.refresh_types(of, later) is later
+
+
+def test_a_rule_speaks_for_one_result_of_an_operator_of_onnx_from_opset_7_on() -> None:
+    header = "(float[2,3] x, float[3] s, int64[1] k, float m) => (y, z) "
+    for line, opset, expected in (
+        ("y = Neg(x)", 6, None),
+        ("y = Neg(x)", 7, (2, 3)),
+        ("y = com.microsoft.Gelu(x)", 6, (2, 3)),
+        ("y = Clip(x, , m)", 21, (2, 3)),
+        ("y = acme.Any(x)", 21, None),
+        ("y = Neg(u)", 21, None),
+        ("y, z = LayerNormalization(x, s)", 17, None),
+        ("y = LayerNormalization(x, s)", 17, (2, 3)),
+        ("y, z = Dropout(x)", 21, None),
+    ):
+        nodes = f"u = acme.Any(x)  {line}" + ("" if "y, z" in line else "  z = Neg(x)")
+        found = infer.inferred_types(made_by(parsed(f"{header}{{ {nodes} }}", opset=opset), "y"))
+        assert (None if found is None else found.types) == (
+            None if expected is None else (TensorType(FLOAT, expected),)
+        ), (line, opset)
+
+
+def test_a_type_of_a_rule_is_final_if_all_dims_are_known() -> None:
+    sequence = parsed("(seq(float[2]) q, float[2] x) => (y) { y = Neg(x) }").main.inputs[0].type
+    for made, ask_onnx, is_final in (
+        (TensorType(FLOAT, (2,)), True, True),
+        (TensorType(FLOAT, (2, None)), True, False),
+        (TensorType(FLOAT, None), True, False),
+        (TensorType(FLOAT, (2, None)), False, True),
+        (TensorType(FLOAT, None), False, True),
+        (sequence, True, True),
+    ):
+        with rules_forgotten():
+            shape_rule("Own", domain="own", ask_onnx=ask_onnx)(lambda _: made)  # noqa: B023  # called at once
+            for results in ("y", "y, z"):
+                text = f"(float[2] x) => ({results}) {{ {results} = own.Own(x) }}"
+                found = infer.inferred_types(made_by(parsed(text), "y"))
+                assert found is not None
+                assert (*found.types, found.is_final) == (made, is_final), (made, ask_onnx)
+
+
+def test_a_call_has_no_rule_and_the_nodes_beside_it_have() -> None:
+    from onnx import parser
+
+    of = Model.from_proto(
+        parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+            g (float[2] x) => (y, z) { y = com.microsoft.Gelu(x)  z = com.microsoft.FastGelu(x) }
+            <domain: "com.microsoft", opset_import: ["" : 21]>
+            Gelu (p) => (q) { q = Concat<axis = 0>(p, p) }"""
+        )
+    )
+    assert infer.inferred_types(made_by(of, "y")) is None
+    assert infer.inferred_types(made_by(of, "z")) is not None
+
+
+def test_the_type_of_onnx_counts_before_that_of_a_rule_of_another_kind() -> None:
+    sequence = parsed("(seq(float[2]) q, float[2] x) => (y) { y = Neg(x) }").main.inputs[0].type
+    tensor = TensorType(FLOAT, (2,))
+    for inferred, ruled, expected in (
+        (None, None, None),
+        (tensor, None, tensor),
+        (None, tensor, tensor),
+        (sequence, tensor, sequence),
+        (tensor, sequence, tensor),
+        (sequence, sequence, sequence),
+    ):
+        assert infer._with_known_dims(inferred, ruled) == expected, (inferred, ruled)

@@ -189,3 +189,20 @@ def test_sizes_follow_from_a_few_integers(kind: object, expected: bool) -> None:
     value = Value(0, None, "v")
     value._type = kind  # type: ignore[assignment]  # what a value may have while it is inferred
     assert is_shape_arithmetic(value) is expected
+
+
+def test_the_inputs_of_bodies_that_declare_none_have_types() -> None:
+    for text, types in (
+        ("""y = Loop(n, c, x) <body = b (i, g, v) => (on, w) {
+            on = Identity(g)  w = Neg(v) }>""", ["int64", "bool", "float"]),
+        ("""y, z = Scan<num_scan_inputs = 1, body = b (v, f) => (w, u) {
+            w = Neg(v)  u = Abs(f) }>(x, e)""", ["float[2,3]", "float[4,3]"]),
+        ("""y, z = Scan<num_scan_inputs = 1, body = b (double v, f) => (w, u) {
+            w = Neg(v)  u = Abs(f) }>(x, e)""", ["double[]", "float[4,3]"]),
+    ):  # fmt: skip
+        model = parsed(
+            f"(float[2,3] x, float[5,4,3] e, int64 n, bool c) => (y) {{ {text}  q = Neg(x) }}"
+        )
+        model.refresh_types()
+        (body,) = made_by(model, "y").bodies
+        assert [str(value.type) for value in body.inputs] == types

@@ -12,7 +12,12 @@ from tiered import Node, TensorType, UsageError, shape_rule
 from tiered.graph import Model
 from tiered.graph.core.value import Elements
 from tiered.graph.shape_inference.infer import inferred_types
-from tiered.graph.shape_inference.rules.shape_rule import TYPES, VALUES
+from tiered.graph.shape_inference.rules.shape_rule import (
+    TYPES,
+    VALUES,
+    register_type_rule,
+    unregister_type_rule,
+)
 from tiered.testing import parse
 
 
@@ -162,3 +167,19 @@ def test_a_function_of_the_model_comes_before_the_rule_of_its_name() -> None:
     (node,) = model.main.nodes_of("FastGelu", "com.microsoft")
     assert inferred_types(node) is None
     assert node.output.shape == (3, 2)
+
+
+def test_operators_that_onnx_infers_take_no_registered_rule() -> None:
+    for op_type, domain, name in (
+        ("Conv", "", "Conv"),
+        ("Odd", "", "Odd"),
+        ("Scaler", "ai.onnx.ml", "ai.onnx.ml::Scaler"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            register_type_rule(op_type, domain, lambda node: None)
+        assert str(caught.value).startswith("onnx knows the types of "), name
+        assert str(caught.value).endswith(": it takes no rule"), name
+    register_type_rule("Odd", "ai.onnx.ml", lambda node: None)
+    assert ("ai.onnx.ml", "Odd") in TYPES.rules
+    unregister_type_rule("Odd", "ai.onnx.ml")
+    assert ("ai.onnx.ml", "Odd") not in TYPES.rules
