@@ -3,7 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +15,17 @@ from tests.extensions.fleet.conftest import Make
 from tests.registered import passes_forgotten
 from tiered.cli import main
 from tiered.extensions.fleet import Command, FleetOptions, Result, read_manifest, submit
-from tiered.extensions.fleet.cluster import connect
+from tiered.extensions.fleet.cluster import (
+    _COUNTED_FOR,
+    DaskEngine,
+    _of_worker,
+    _pass_on,
+    connect,
+)
+from tiered.extensions.fleet.job import Job
 from tiered.extensions.fleet.manifest import NAME
+from tiered.extensions.fleet.sources import ModelSource
+from tiered.extensions.fleet.tasks import Copy, Digest, RunTask, TaskLimits
 from tiered.support.errors import FleetError
 
 distributed = pytest.importorskip("distributed", reason="needs tiered[fleet]")
@@ -29,6 +41,7 @@ def own_slow(model, ctx):
     """Take a while."""
     time.sleep(1.0)
 '''
+
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
@@ -160,3 +173,127 @@ def test_a_cluster_without_workers_is_an_error(
     monkeypatch.setattr("tiered.extensions.fleet.cluster.WAIT", 0.2)
     with cluster.client(0) as client, pytest.raises(FleetError, match="has no worker"):
         submit(client, [str(models)], str(tmp_path / "out"), O3, FleetOptions(jobs=1))
+
+
+# --- the engine, with a scheduler in words alone --------------------------------------------------
+
+
+class Done:
+    """A task of Dask that has ended."""
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    def result(self) -> Any:
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+    def add_done_callback(self, call: Callable[[Any], None]) -> None:
+        call(self)
+
+
+class Scheduler:
+    """A client whose tasks end at once.
+
+    Args:
+        outcome: of each task.
+        threads: of each worker.
+    """
+
+    def __init__(self, outcome: Any = "answer", threads: tuple[int, ...] = (2, 1)) -> None:
+        self.outcome, self.threads, self.status = outcome, threads, "running"
+        self.asked, self.cancelled = 0, list[Any]()
+
+    def wait_for_workers(self, count: int, timeout: float) -> None:
+        if not self.threads:
+            raise TimeoutError
+
+    def run(self, function: Callable[[], Any]) -> dict[str, Any]:
+        return {"tcp://w": function()}
+
+    def nthreads(self) -> dict[str, int]:
+        self.asked += 1
+        if self.status != "running":
+            raise OSError("gone")
+        return {f"tcp://{at}": count for at, count in enumerate(self.threads)}
+
+    def submit(self, function: Any, *args: Any, pure: bool, retries: int) -> Done:
+        if self.status != "running":
+            raise OSError("gone")
+        return Done(self.outcome)
+
+    def cancel(self, tasks: list[Any]) -> None:
+        self.cancelled += tasks
+
+
+def run_task() -> RunTask:
+    job = Job(ModelSource("m.onnx", "m.onnx", 7), "out/m.onnx")
+    return RunTask(job, Command("optimize"), "id", TaskLimits(), None)
+
+
+def engine_of(scheduler: Scheduler, jobs: int | None = None) -> DaskEngine:
+    return DaskEngine(scheduler, None, jobs)  # type: ignore[arg-type]  # a fake
+
+
+def test_twice_as_many_tasks_as_threads_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("tiered.extensions.fleet.cluster.time.monotonic", lambda: now[0])
+    scheduler = Scheduler()
+    engine = engine_of(scheduler)
+    assert (engine.window, engine.window, scheduler.asked) == (6, 6, 1)
+    now[0] += _COUNTED_FOR
+    assert (engine.window, scheduler.asked) == (6, 2)
+    assert engine_of(scheduler, 5).window == 5
+    scheduler.threads = (0,)
+    assert engine_of(scheduler).window == 1
+    assert engine.peak_of(run_task().job) > engine.peak_of(replace(
+        run_task().job, source=ModelSource("m.onnx", "m.onnx", 1)))  # fmt: skip
+    scheduler.status = "closed"
+    with pytest.raises(FleetError, match="the connection to the Dask scheduler is lost"):
+        _ = engine_of(scheduler).window
+    with pytest.raises(FleetError, match="the cluster has no worker after"):
+        engine_of(Scheduler(threads=()))
+
+
+def test_what_becomes_of_a_task() -> None:
+    digest = Digest((("a", "b"), ("c",)))
+    lost = "the connection to the Dask scheduler is lost"
+    for outcome, task, status, expected in (
+        ("answer", digest, "running", "answer"),
+        (FleetError("other versions"), digest, "running", "other versions"),
+        (CancelledError(), digest, "running", lost),
+        (ValueError("a  worker\n died"), digest, "running", (("", ""), ("",))),
+        (ValueError("died"), digest, "closed", lost),
+        (ValueError("died"), Copy(run_task().job, Result("", "", "done"), None), "running",
+         "a task failed on the cluster: died"),
+    ):  # fmt: skip
+        scheduler = Scheduler(outcome)
+        engine = engine_of(scheduler)
+        future: Any = Future()
+        scheduler.status = status
+        _pass_on(Done(outcome), task, future, scheduler)  # type: ignore[arg-type]  # fakes
+        found = future.exception() or future.result()
+        if isinstance(found, FleetError):
+            assert str(found).startswith(str(expected))
+        else:
+            assert found == expected
+        engine.close()
+    scheduler = Scheduler(ValueError("a  worker\n died" + "x" * 400))
+    engine = engine_of(scheduler)
+    result = engine.submit(run_task()).result()
+    assert (result.status, result.exit_code, result.command) == ("crashed", 1, "id")
+    assert result.reason == f"its worker was lost: ValueError: a worker died{'x' * 287}"
+    engine.close()
+    assert scheduler.cancelled == []
+    scheduler.status = "closed"
+    with pytest.raises(FleetError, match=lost):
+        engine.submit(run_task())
+
+
+def test_an_address_or_a_file_of_a_scheduler(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match=r"no scheduler file 'none\.json'; expected tcp:"):
+        connect("none.json")
+    with pytest.raises(FleetError, match="no Dask scheduler at 'nowhere://x'"):
+        connect("nowhere://x")
+    assert _of_worker(str, "default") == "default"
