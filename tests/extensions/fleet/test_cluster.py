@@ -233,7 +233,7 @@ def run_task() -> RunTask:
 
 
 def engine_of(scheduler: Scheduler, jobs: int | None = None) -> DaskEngine:
-    return DaskEngine(scheduler, None, jobs)  # type: ignore[arg-type]  # a fake
+    return DaskEngine(scheduler, None, jobs)
 
 
 def test_twice_as_many_tasks_as_threads_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +272,7 @@ def test_what_becomes_of_a_task() -> None:
         engine = engine_of(scheduler)
         future: Any = Future()
         scheduler.status = status
-        _pass_on(Done(outcome), task, future, scheduler)  # type: ignore[arg-type]  # fakes
+        _pass_on(Done(outcome), task, future, scheduler)
         found = future.exception() or future.result()
         if isinstance(found, FleetError):
             assert str(found).startswith(str(expected))
