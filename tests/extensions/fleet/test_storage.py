@@ -152,3 +152,63 @@ def test_files_are_synced_and_those_that_are_not_there_left_out(tmp_path: Path) 
 def test_what_cannot_be_synced_is_an_error_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot write"):
         storage.sync_files([str(tmp_path)])
+
+
+def test_files_of_two_file_systems(memory: Any, tmp_path: Path) -> None:
+    local = str(tmp_path / "deep" / "a")
+    url = "memory://zoo/x/a"
+    for path in (local, url):
+        source = tmp_path / "source"
+        source.write_bytes(b"12345")
+        assert storage.size_of(path) is None
+        storage.place(str(source), path)
+        assert not source.exists()
+        assert (storage.size_of(path), storage.read_bytes(path)) == (5, b"12345")
+        copied = tmp_path / "copies" / "b"
+        storage.copy(path, str(copied))
+        assert copied.read_bytes() == b"12345"
+        storage.remove(path)
+        storage.remove(path)
+        assert storage.size_of(path) is None
+        with pytest.raises(ModelError, match=r"cannot read '.*a'"):
+            storage.read_bytes(path)
+    with pytest.raises(ModelError, match="cannot read 'memory://zoo/x/a'"):
+        storage.fetch(url, str(tmp_path / "c"))
+
+
+def test_names_of_two_file_systems() -> None:
+    assert [storage.join(folder, "b/c") for folder in ("s3://a/", "s3://a", "a")] == [
+        "s3://a/b/c", "s3://a/b/c", os.path.join("a", "b", "c")
+    ]  # fmt: skip
+    assert [storage.parent(path) for path in ("s3://a/b", "a/b", "b")] == ["s3://a", "a", ""]
+
+
+def test_the_files_of_a_url(memory: Any) -> None:
+    for name, text in (("a.onnx", b"1"), ("s/b.onnx", b"22"), ("s/c.txt", b"333")):
+        memory.pipe(f"/zoo/{name}", text)
+    zoo = "memory://zoo"
+    for entry, root, files, below in (
+        (f"{zoo}/a.onnx", None, [("a.onnx", 1)], zoo),
+        (f"{zoo}/s", None, [("s/b.onnx", 2), ("s/c.txt", 3)], f"{zoo}/s"),
+        (f"{zoo}/*/*.onnx", f"{zoo}/", [("s/b.onnx", 2)], zoo),
+        (f"{zoo}/*", f"{zoo}/", [("a.onnx", 1)], zoo),
+        (f"{zoo}/n*", f"{zoo}/", [], zoo),
+    ):
+        found, at = storage.files_of(entry, root)
+        assert found == [(f"{zoo}/{name}", size) for name, size in files], entry
+        assert at.rstrip("/") == below, entry
+    with pytest.raises(ModelError, match="cannot read 'memory://zoo/none': no such file or folder"):
+        storage.files_of(f"{zoo}/none", None)
+
+
+def test_a_file_is_placed_beside_and_not_below_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for syncs in (False, True):
+        Path("source").write_bytes(b"1")
+        storage.place("source", "target", syncs=syncs)
+        assert Path("target").read_bytes() == b"1"
+    Path("source").write_bytes(b"1")
+    with pytest.raises(ModelError, match=r"cannot write 'target/x': .*\w"):
+        storage.place("source", "target/x")
