@@ -58,6 +58,11 @@ def test_only_large_weights_stay_in_their_files(tmp_path: Path, size: int, stays
         assert numpy_helper.to_array(tensor).tolist() == array.tolist()
 
 
+def test_large_weights_of_bytes_stay_in_their_files(tmp_path: Path) -> None:
+    made = model(stored(tmp_path, "w", np.zeros(4 * LARGE, np.uint8)))
+    assert with_files(made, str(tmp_path)) == str(tmp_path.resolve())
+
+
 def test_files_are_found_from_the_nearest_folder_above_them(tmp_path: Path) -> None:
     array = np.arange(LARGE, dtype=np.float32)
     made = model(
