@@ -290,3 +290,20 @@ def test_what_cannot_be_folded_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("tiered.passes.lookup.pass_named", fails)
     assert not validity._fold(of)
+
+
+def test_a_domain_without_an_opset_is_named() -> None:
+    of = Model.from_proto(_of_another_domain(model(f"g {PAIR}")))
+    (text,) = validity._unchecked(of)
+    assert text == (
+        f"no opset of the domain 'acme' is imported, which node {of.main.nodes[0].label!r} needs"
+    )
+    assert list(validity._unchecked(parsed(PAIR))) == []
+
+
+def test_what_folding_exposes_is_asked_of_the_loaded_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = parsed(PAIR)
+    monkeypatch.setattr(validity, "current_complaint", lambda loaded: None if loaded is of else "c")
+    assert validity._complaint_about_folded(of) == "c"
+    monkeypatch.setattr(validity, "_fold", lambda _: False)
+    assert validity._complaint_about_folded(of) is None

@@ -88,11 +88,14 @@ def test_the_ways_of_a_region() -> None:
          ([("nothing", "", 0, "y (not comparable: random)")],
           ["not verified: y (not comparable: random)"])),
         (TWO, get_pass("infer_shapes"), {}, ([("sameness", "", 0, "")], [])),
+        (DEAD, wrong, {}, ([("sameness", "", 0, "")], [])),
+        (DEAD, wrong, {"recorded": False}, ([("sameness", "", 0, "")], [])),
     ]  # fmt: skip
     for text, change, held, expected in rows:
         assert checked(case_of(text, change, **held)) == expected, (change, held)
 
 
+DEAD = "g (float[2] x) => (float[2] y) { y = Neg(x)  a = Relu(x) }"
 DRAW = """g (float[2] x) => (float[2] y) { a = Identity(x)  y = RandomNormalLike(a) }"""
 
 
