@@ -41,7 +41,10 @@ def test_rows_are_added_at_places() -> None:
 
 
 def test_the_positions_are_a_constant_where_the_shape_is_known() -> None:
-    zeros = "ConstantOfShape<value=[0.0]>(Concat<axis=0>(Unsqueeze(Size(x), [0]), Shape<start=1>(#0=Reshape(g, [-1]))))"  # noqa: E501
+    zeros = (
+        "ConstantOfShape<value=[0.0]>(Concat<axis=0>(Unsqueeze(Size(x), [0]),"
+        " Shape<start=1>(#0=Reshape(g, [-1]))))"
+    )
     for dims, positions, reshape in (
         ("2,2", "[[0,1],[2,3]]", "Reshape({}, [2,2])"),
         (
