@@ -263,3 +263,15 @@ def test_what_is_no_constant_of_numbers_has_no_type() -> None:
     places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [2])
     sparse = model.main.constant(Tensor(onnx.helper.make_sparse_tensor(weights, places, [3])))
     assert model.analysis(integer_types)[sparse] is None
+
+
+def test_an_operator_that_lacks_operands_has_no_type() -> None:
+    for call in (
+        "com.microsoft.DequantizeLinear(x)",
+        "com.microsoft.DequantizeLinear()",
+        "qonnx.custom_op.general.MultiThreshold<out_scale = 0.5>(x)",
+        "qonnx.custom_op.general.Quant(x)",
+    ):
+        text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1,
+            "qonnx.custom_op.general": 1]> g (uint8[2] x) => (float[2] y) {{ y = {call} }}"""
+        assert found_in(text) is None, call

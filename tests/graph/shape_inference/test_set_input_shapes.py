@@ -285,3 +285,9 @@ def test_what_is_said_of_a_reshape_names_where_its_target_is_from() -> None:
     )
     (said,) = _impossible_reshapes(parsed(text))
     assert said == "Reshape 'y' makes [12] of [2, 3], which is computed as its target 'w'"
+
+
+def test_a_dim_that_is_kept_at_one_input_gets_the_size_of_the_other() -> None:
+    model = parsed("(float[N,3] x, float[N,M] z, float[?,?] u) => (y) { y = Relu(x) }")
+    set_input_shapes(model, {"x": [-1, 3], "z": [2, -1], "u": [4, 5]})
+    assert [named(model, name).shape for name in "xzu"] == [(2, 3), (2, "M"), (4, 5)]

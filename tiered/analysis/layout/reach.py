@@ -68,10 +68,9 @@ class Reach:
             return known
         root = value
         while (producer := root.producer) is not None and producer.op_type == "Transpose":
-            source = producer.input(0)
-            if source is None or producer.perm is None:
+            if producer.perm is None:
                 break
-            root = source
+            root = producer.given(0)
         if root.tensor is not None or root.shape is None:
             return None
         return self.tensors.get(root) or self._new(TensorClass(root, root.shape))

@@ -217,13 +217,14 @@ class _Types:
             return integers_within(found)
         if bias or not scale:
             return None
-        count = node.given(1).dim(-1)
+        thresholds = node.input(1)
+        count = None if thresholds is None else thresholds.dim(-1)
         return IntegerType(0, count).scaled if isinstance(count, int) else None
 
     def dequantized(self, node: Node) -> IntegerType | None:
         """Return the type of the result of a DequantizeLinear."""
-        q, scale, zero = node.given(0), node.given(1), node.input(2)
-        if not is_integer(q.dtype):
+        q, scale, zero = (node.input(place) for place in range(3))
+        if q is None or scale is None or not is_integer(q.dtype):
             return None
         found = self.ranges[q]
         shift = Interval(0, 0) if zero is None else self.ranges[zero]

@@ -89,8 +89,13 @@ def test_other_numbers_than_float32_may_be_any_number() -> None:
 
 
 def test_thresholds_of_unknown_number_are_counted() -> None:
-    for inputs in ("float[5] x, float[] u", "float[5] x, float u", "float[5] x, float[1,N] u"):
-        found = q("MultiThreshold(x, u)", inputs)
+    for call, inputs in (
+        ("MultiThreshold(x, u)", "float[5] x, float[] u"),
+        ("MultiThreshold(x, u)", "float[5] x, float u"),
+        ("MultiThreshold(x, u)", "float[5] x, float[1,N] u"),
+        ("MultiThreshold(x)", "float[5] x"),  # no runtime takes it
+    ):
+        found = q(call, inputs)
         assert found.low == pytest.approx(0, abs=1e-4)
         assert 2**31 - 1 <= found.high < 2**32
 

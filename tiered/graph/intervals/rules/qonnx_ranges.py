@@ -70,7 +70,8 @@ def _quantized(call: RangeCall) -> Interval:
 
 @range_rule("MultiThreshold", domain=QONNX_DOMAINS)
 def _counted(call: RangeCall) -> Interval:
-    most = call.size(call.node.given(1).dim(-1)).most
+    thresholds = call.node.input(1)
+    most = call.size(None if thresholds is None else thresholds.dim(-1)).most
     attributes = (("out_scale", 1.0), ("out_bias", 0.0))
     scale, bias = (float(call.node.attr(name, default)) for name, default in attributes)
     found = add(multiply(Interval(0, most), Interval(scale, scale)), Interval(bias, bias))

@@ -140,9 +140,9 @@ def matrix_factors(node: Node, values: Sequence[Value | None]) -> tuple[Shape, S
     factors = list[Shape]()
     for value, name in zip(values, ("transA", "transB"), strict=True):
         shape = None if value is None else value.shape
-        if value is None or shape is None or len(shape) < 2:
+        if shape is None or len(shape) < 2:
             return None
-        if node.attributes.get(name.replace("trans", "transBatch"), 0) and len(shape) > 2:
+        if node.attributes.get(name.replace("trans", "transBatch"), 0):
             shape = (*shape[1:-1], shape[0], shape[-1])
         is_swapped = bool(node.attributes.get(name, 0))
         factors.append((*shape[:-2], shape[-1], shape[-2]) if is_swapped else shape)
