@@ -37,6 +37,8 @@ def test_an_operand_counts_once_and_sizes_of_no_input_never() -> None:
     ]
     assert found("(float[2] x) => (a) { n = NonZero(x)  a = Shape(n) }") == []
     assert found("(float[N] x) => (a) { a = Neg(x) }") == []
+    assert found("(float[] x) => (a) { a = Shape(x) }") == []
+    assert [dim for dim, *_ in found("(float[Z,A] x) => (a) { a = Shape(x) }")] == ["A", "Z"]
 
 
 def test_bodies_count_and_functions_do_not() -> None:
@@ -70,6 +72,9 @@ def test_a_long_line_names_as_many_places_as_fit() -> None:
     assert line.startswith("3 shape operators are left because a dim without a name (x0[0]")
     assert " and 8 more)" in line
     assert len(line) <= LONGEST
+    line = str(Leftover("N", (("a" * 8, 0), ("b" * 8, 1), ("c" * 9, 2)), 3, "--dim N=1"))
+    assert " 'N' (aaaaaaaa[0], bbbbbbbb[1] and 1 more) is dynamic; " in line
+    assert len(line) == LONGEST
     none = str(Leftover("N" * 80, (("x", 0),), 3, "--dim N=1"))
     assert "(x[0])" not in none
 

@@ -56,8 +56,7 @@ def leftovers(model: Model) -> list[Leftover]:
     for graph in model.graphs():
         for op_type in _ASKING if graph.root is model.main else ():
             for node in graph.nodes_of(op_type):
-                dims = set(node.given(0).shape or ())
-                counts.update(dim for dim in dims if isinstance(dim, str) and dim in places)
+                counts.update(places.keys() & {*(node.given(0).shape or ())})
     return [
         _leftover(model, dim, tuple(places[dim]), count)
         for dim, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))

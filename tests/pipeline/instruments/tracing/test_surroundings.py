@@ -37,6 +37,8 @@ def test_the_neighbours_of_touched_nodes_and_the_values_between_them() -> None:
         "a": False, "b": False, "c": False, "w": True
     }  # fmt: skip
     assert {str(state.type) for state in changed.values.values()} == {"float[2]"}
+    two = around(lambda graph: [graph.set_attribute(made_by(graph, name), "k", 1) for name in "bc"])
+    assert [state.label for state in two.nodes] == ["node_y", "node_z", "node_v", "node_a"]
     gone = around(removed)
     assert [state.label for state in gone.nodes] == ["node_b"]
     assert sorted(gone.values) == ["b", "c", "d", "v", "w", "y", "z"]
