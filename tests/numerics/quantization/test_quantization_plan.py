@@ -1,5 +1,8 @@
 """Which products are quantised, and between which values."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 from onnx import numpy_helper
@@ -388,6 +391,16 @@ def test_a_plan_has_pairs_where_kernels_of_integers_read_and_compute() -> None:
             "y | x>Conv y>",
         ),
         (
+            "y = Conv(x, k)  b = Neg(y)",
+            "y | x>Conv",
+            "y, Neg[y b] | x>Conv y>Neg b>",
+        ),
+        (
+            "a = Conv(x, k)  q = Mod(n, n)  y = Relu(a)",
+            "a | x>Conv",
+            "a, Relu[a y] | x>Conv y>",
+        ),
+        (
             "a = MatMul(x, v)  y = Neg(a)",
             "a | x>MatMul",
             "a, Neg[y] | x>MatMul y>",
@@ -465,3 +478,21 @@ def test_more_reasons_for_which_a_product_stays_float() -> None:
         inputs = "(float[2,2] x, float[2,2] w)"
         found = reasons(f"{header} {inputs} => (float[2,2] y) <{weight}> {{ y = MatMul(x, w) }}")
         assert [part for why in found for part in why.split(": ")[0].split(", ")[1:]] == reason
+
+
+def test_an_output_of_the_model_that_a_body_moves_has_no_pair() -> None:
+    of = parsed(
+        """(float[3,2] x, bool c) => (float[2,4] y, float[3,2] k)
+        <float[3,4] w = {1,2,3,4,5,6,7,8,9,8,7,6}> { k = Neg(x)  y = If(c) <
+            then_branch = t () => (float[2,4] p) { h = Transpose(k)  p = MatMul(h, w) },
+            else_branch = e () => (float[2,4] q) { q = own.F(x) }> }"""
+    )
+    plan = plan_of(of, Scheme())
+    assert [value.name for value in plan.pairs] == ["h", "k"]
+
+
+def test_a_sparse_weight_has_no_integers() -> None:
+    for is_sparse, reason in ((True, "the weight is sparse"), (False, "the weight is empty")):
+        tensor = SimpleNamespace(is_sparse=is_sparse, size=0)
+        value = cast("Value", SimpleNamespace(tensor=tensor))
+        assert quantization_plan.weight_refusal(value) == reason
