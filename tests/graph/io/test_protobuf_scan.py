@@ -295,3 +295,164 @@ def test_long_lists_without_types_are_not_checked_by_element() -> None:
     model.main.set_attribute(classes, "class_ids", list(range(2000)))
     bare = export_model(model, max_elements=1)
     assert len(bare.graph.node[0].attribute[3].ints) == 2000
+
+
+def of_bytes(count: int, name: str = "w") -> onnx.TensorProto:
+    return onnx.TensorProto(name=name, data_type=2, dims=[count], raw_data=bytes(range(count)))
+
+
+def around(node: onnx.NodeProto | None = None, *tensors: onnx.TensorProto) -> onnx.ModelProto:
+    made = onnx.ModelProto(ir_version=10)
+    made.graph.name = "graph"
+    if node is not None:
+        made.graph.node.append(node)
+    made.graph.initializer.extend(tensors)
+    return made
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """Return a model with a weight within this many bodies."""
+    made = around(onnx.NodeProto(op_type="Nest"))
+    graph = made.graph
+    for _ in range(depth):
+        del graph.node[1:]
+        if not graph.node:
+            graph.node.add(op_type="Nest")
+        graph = graph.node[0].attribute.add(name="b", type=onnx.AttributeProto.GRAPH).g
+        graph.name = "inner"
+    graph.initializer.append(of_bytes(16))
+    return made
+
+
+def training() -> onnx.ModelProto:
+    made = around()
+    part = made.training_info.add()
+    part.initialization.initializer.append(of_bytes(16, "a"))
+    part.algorithm.initializer.append(of_bytes(16, "b"))
+    return made
+
+
+def with_bodies_in_a_list(*numbers: int) -> onnx.ModelProto:
+    made = around(onnx.NodeProto(op_type="Mine", name="a name of many letters"))
+    attribute = made.graph.node[0].attribute.add(name="b", type=onnx.AttributeProto.GRAPHS)
+    attribute.ints.extend(numbers)
+    for name in ("one", "two"):
+        attribute.graphs.add(name=name).initializer.append(of_bytes(16, name))
+    return made
+
+
+def constant(op_type: str, **more: Any) -> onnx.ModelProto:
+    node = onnx.NodeProto(op_type=op_type, output=["c"])
+    attribute = node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR, t=of_bytes(16))
+    for name, content in more.items():
+        getattr(attribute, name).extend(content)
+    return around(node)
+
+
+def tensor(**more: Any) -> onnx.TensorProto:
+    made = of_bytes(16)
+    made.MergeFrom(onnx.TensorProto(**more))
+    return made
+
+
+def field(number: int, kind: int, content: bytes) -> bytes:
+    key = number << 3 | kind
+    return bytes([key & 0x7F | 0x80, key >> 7]) + content
+
+
+UNKNOWN = (
+    field(999, 0, b"\xff" * 9 + b"\x01") + field(999, 1, bytes(8))
+    + field(999, 5, bytes(4)) + field(999, 2, b"\x03abc")
+)  # fmt: skip
+OUTSIDE = onnx.StringStringEntryProto(key="location", value="file")
+
+
+def extended(model: onnx.ModelProto, more: bytes) -> onnx.ModelProto:
+    made = onnx.ModelProto.FromString(model.SerializeToString() + more)
+    for each in made.graph.initializer:
+        each.MergeFromString(more)
+    return made
+
+
+# The weights that stay on disk; nothing where the file is parsed whole.
+LEFT: dict[str, tuple[onnx.ModelProto | bytes, int]] = {
+    "a weight": (around(None, of_bytes(16)), 1),
+    "a small weight": (around(None, of_bytes(15)), 0),
+    "a large weight between small ones": (
+        around(None, of_bytes(3, "a"), of_bytes(40, "b"), of_bytes(3, "c"), of_bytes(200, "d")),
+        2,
+    ),
+    "a text behind": (around(None, tensor(doc_string="of the weight")), 1),
+    "numbers beside": (around(None, tensor(float_data=[1.0])), 0),
+    "a place beside": (around(None, tensor(external_data=[OUTSIDE])), 0),
+    "another location beside": (around(None, tensor(data_location=0)), 0),
+    "a training": (training(), 2),
+    "bodies in a list": (with_bodies_in_a_list(), 2),
+    "a constant": (constant("Constant"), 1),
+    "a tensor of another operator": (constant("Other"), 0),
+    "a constant with numbers": (constant("Constant", floats=[1.0]), 1),
+    "bodies behind numbers": (with_bodies_in_a_list(1), 0),
+    "a graph in two parts": (
+        around(None, of_bytes(16)).SerializeToString() + around(None, of_bytes(20)).SerializeToString(),
+        2,
+    ),
+    "29 bodies": (nested(29), 1),
+    "30 bodies": (nested(30), 0),
+    "fields of other versions": (extended(around(None, of_bytes(16)), UNKNOWN), 1),
+    "nothing": (around(), 0),
+    "a group": (around(None, of_bytes(16)).SerializeToString() + field(999, 3, b""), 0),
+    "a field zero": (around(None, of_bytes(16)).SerializeToString() + b"\x00\x01", 0),
+    "a number that is too long": (
+        around(None, of_bytes(16)).SerializeToString() + field(999, 0, b"\xff" * 10 + b"\x01"),
+        0,
+    ),
+    "an end that is missing": (around(None, of_bytes(16)).SerializeToString() + field(999, 1, b""), 0),
+}  # fmt: skip
+
+
+def test_what_stays_on_disk_and_comes_back_byte_for_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protobuf_scan, "_LARGE", 16)
+    path = tmp_path / "m.onnx"
+    for name, (made, count) in LEFT.items():
+        content = made if isinstance(made, bytes) else made.SerializeToString(deterministic=True)
+        path.write_bytes(content)
+        skeleton = protobuf_scan.read_skeleton(str(path))
+        assert (skeleton is None) == (count == 0), name
+        assert protobuf_scan.read_model_bytes(str(path)) == (
+            content if skeleton is None else skeleton
+        )
+        if skeleton is None:
+            assert list(protobuf_scan.splice(content)) == [content]
+            continue
+        assert skeleton.count(b"stored:") == count, name
+        pieces = list(protobuf_scan.splice(skeleton))
+        assert protobuf_scan.size_of(pieces) == len(content)
+        whole = b"".join(
+            content[piece.offset :][: piece.length]
+            if isinstance(piece, protobuf_scan.ByteSpan)
+            else piece
+            for piece in pieces
+        )
+        assert whole == content, name
+
+
+def test_a_weight_in_two_pieces_or_before_its_operator_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protobuf_scan, "_LARGE", 16)
+    path = tmp_path / "m.onnx"
+    once = of_bytes(16).SerializeToString()
+    node = constant("Constant").graph.node[0]
+    attribute = (
+        b"\x2a" + bytes([node.attribute[0].ByteSize()]) + node.attribute[0].SerializeToString()
+    )
+    operator = b"\x22\x08Constant"
+    for number, content, is_left in (
+        (0x2A, once, True), (0x2A, once + b"\x4a\x10" + bytes(16), False),
+        (0x0A, operator + attribute, True), (0x0A, attribute + operator, False),
+    ):  # fmt: skip
+        graph = bytes([number, len(content)]) + content
+        path.write_bytes(b"\x3a" + bytes([len(graph)]) + graph)
+        assert (protobuf_scan.read_skeleton(str(path)) is not None) is is_left

@@ -145,8 +145,6 @@ class _Reader:
                 inner = _FIELDS["constant"]
             if stop - content < _LARGE or number not in inner:
                 continue
-            if kind == "model" and number == 7 and begin < done:
-                raise _IrregularError
             changed = self.message(content, stop, inner[number], depth + 1)
             if changed is not None:
                 made += (self.data[done:begin], _header(number, len(changed)), changed)
