@@ -146,7 +146,8 @@ def test_sizes_are_integers_of_one_axis_or_none() -> None:
         => (float[2,3] y) { y = Identity(x) }"""
     case = case_of(TWO, "eliminate_identity")
     case.model = model(text)
-    regions = region_check._Regions(case, case.before)  # type: ignore[arg-type]
+    assert isinstance(case.before, RecordedBaseline)
+    regions = region_check._Regions(case, case.before)
     found = {name: regions._is_size(name) for name in ("x", "i", "j", "b", "k", "m", "nothing")}
     assert found == {
         "x": False, "i": True, "j": True, "b": True, "k": False, "m": False, "nothing": False,
