@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -53,3 +54,7 @@ def test_wrong_names_are_usage_errors(
     assert ended.code == 2
     assert message in ended.err
     assert not out.exists()
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("extract")

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -75,4 +76,8 @@ def test_a_model_without_float_weights_is_an_error(cli: Cli, tmp_path: Path) -> 
     onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), path)
     ended = cli("sensitivity", path)
     assert ended.code == 2
-    assert "1 float outputs and 0 float weights" in ended.err
+    assert "1 float output and 0 float weights" in ended.err
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("gradient")

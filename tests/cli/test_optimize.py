@@ -1,6 +1,6 @@
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -519,3 +519,7 @@ def test_a_pipeline_of_ones_own_is_stripped_at_its_end(cli: Cli, small: Path) ->
     ended = cli("optimize", small, out, "--passes", "eliminate_identity", "--strip", "names")
     assert ended.code == 0, ended.err
     assert not any(node.name for node in onnx.load(out).graph.node)
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("optimize")

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.small import content, model, named, ops, proto
+from tests.recorded import assert_values
+from tests.small import content, model, named, ops, parsed, proto
 from tiered import Model, PassContext, module_pass
 from tiered.compat.returned_model import checked, output_of, take_over, take_over_graph
 from tiered.support.errors import ModelError, PassError, UsageError
@@ -160,11 +161,11 @@ def test_defaults_of_inputs_stay() -> None:
     [
         (
             "g (float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }",
-            "has 1 inputs, and the returned one 2: expected the same",
+            "has 1 input, and the returned one 2: expected the same",
         ),
         (
             "g (float[2] x) => (float[2] y, float[2] z) { y = Neg(x)  z = Abs(x) }",
-            "has 1 outputs, and the returned one 2",
+            "has 1 output, and the returned one 2",
         ),
     ],
 )
@@ -200,3 +201,28 @@ def test_a_value_may_be_an_output_by_any_name_or_its_identity_is() -> None:
         made = output_of(graph, value).producer
         assert made is not None
         assert made.op_type == "Identity"
+
+
+def test_contents_that_are_taken_over_are_recorded() -> None:
+    def taken(mine: str, other: str) -> object:
+        given, made = parsed(mine), parsed(other)
+        take_over_graph(given.main, made.main)
+        given.check_view()
+        nodes = [
+            f"{n.op_type}{[v and v.name for v in n.inputs]}{[v and v.name for v in n.outputs]}"
+            for n in given.main.topological_order()
+        ]
+        weights = {v.name: v.const.tolist() for v in given.main.initializers if v.const is not None}
+        return nodes, weights, [f"{v.name} {v.type}" for v in given.main.outputs]
+
+    def output(name: str, others: Any = ()) -> object:
+        of = parsed(
+            "(float[2] x, float[2] d) => (float[2] y) <float[2] w = {1,2}, float[2] d = {3,4}>"
+            " { a = Neg(x) y = Abs(a) }"
+        )
+        value = of.main.value(name)
+        assert value is not None
+        found = output_of(of.main, value, [of.main.values[each] for each in others])
+        return found is value or getattr(found.producer, "op_type", None)
+
+    assert_values(__file__, {"taken": taken, "output": output})

@@ -11,6 +11,7 @@ from tiered.context import PassContext
 from tiered.graph import Graph, Model, Value
 from tiered.passes.pass_run import edited_by
 from tiered.passes.validity import check_result
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 
@@ -113,12 +114,12 @@ def _check_graph(graph: Graph, made: Graph) -> None:
             "edit them in place"
         )
     for what, mine, others in (
-        ("inputs", graph.inputs, made.inputs),
-        ("outputs", graph.outputs, made.outputs),
+        ("input", graph.inputs, made.inputs),
+        ("output", graph.outputs, made.outputs),
     ):
         if len(mine) != len(others):
             raise UsageError(
-                f"graph {graph.name!r} has {len(mine)} {what}, and the returned one "
+                f"graph {graph.name!r} has {counted(len(mine), what)}, and the returned one "
                 f"{len(others)}: expected the same"
             )
     for node in made.walk():

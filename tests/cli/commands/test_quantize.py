@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_a_model_without_products_says_so(cli: Cli, tmp_path: Path) -> None:
     assert (ended.code, out.exists()) == (4, False)
     assert "no constant weight of Conv, Gather, Gemm or MatMul" in ended.err
     ended = cli("quantize", file, "--dry-run", "--backend", "int8_npu")
-    assert "1 other operators are quantised" in ended.out
+    assert "other operators that are quantised: 1" in ended.out
     assert "stays" not in ended.out
     found = json.loads(cli("quantize", file, "--json", "--backend", "int8_npu").out)
     assert (found["products"], found["other_operators"]) == (0, 1)
@@ -467,3 +468,7 @@ def test_the_latency_is_a_ratio_of_measured_runs(cli: Cli, products: Path) -> No
     ended = cli("quantize", products, "--dry-run", "--samples", "2", "--latency", "--json")
     found = json.loads(ended.out)["latency"]
     assert 0 < found["low"] <= found["ratio"] <= found["high"]
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("quantize")

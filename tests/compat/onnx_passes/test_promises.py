@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from tests.compat.onnx_passes.small_classes import DropNeg
+from tests.recorded import assert_values
 from tiered import Model
+from tiered.compat import onnx_passes
 from tiered.compat.onnx_passes import (
     Transformation,
     pass_of,
+    promises,
     verify,
 )
 from tiered.compat.onnx_passes.promises import metric_of
@@ -99,3 +102,17 @@ def test_the_ends_of_a_range_are_in_it() -> None:
     found = [function(one, one + step) for step in (0.5, 1.0, 0.25, 1.25)]
     assert found == [0, 0, 1, 1]
     assert (promise.numerics.metric.low, promise.numerics.metric.high) == (0, 0)
+
+
+def test_promises_of_classes_are_recorded() -> None:
+    class Kind(onnx_passes.Transformation):
+        """A class to promise something of."""
+
+    def promised(decorate: Any) -> object:
+        found = decorate(type("Made", (Kind,), {})).numerics
+        metric = getattr(found, "metric", None)
+        return str(found), None if metric is None else (metric.low, metric.high)
+
+    names = {"v": promises.verify, "promised": promised, "metric_of": promises.metric_of,
+             "np": np}  # fmt: skip
+    assert_values(__file__, names)

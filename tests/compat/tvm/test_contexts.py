@@ -1,8 +1,12 @@
 """Contexts, pipelines and infos with TVM's arguments."""
 
+from typing import Any
+
 import pytest
 
 import tiered
+from tests.recorded import assert_values
+from tiered.compat.tvm import contexts
 from tiered.compat.tvm.contexts import PassContext, PassInfo, Sequential, build_config
 from tiered.support.config_options import config_options
 from tiered.support.errors import UsageError
@@ -48,3 +52,24 @@ def test_an_info_takes_its_level_first() -> None:
 def test_another_order_or_a_text_for_a_list_is_an_error(given: tuple[object, ...]) -> None:
     with pytest.raises(UsageError, match="takes a level, a name and a list of names"):
         PassInfo(*given)  # type: ignore[arg-type]  # what a caller gives in the wrong order
+
+
+def test_contexts_and_infos_are_recorded() -> None:
+    def context(*args: Any, **more: Any) -> object:
+        made = contexts.PassContext(*args, **more)
+        return made.opt_level, [
+            sorted(each.text for each in given) for given in (made.required, made.disabled)
+        ]
+
+    def info(*args: Any, **more: Any) -> object:
+        made = contexts.PassInfo(*args, **more)
+        return made.name, made.opt_level, made.required
+
+    names = {
+        "context": context,
+        "info": info,
+        "sequential": lambda *args, **more: str(contexts.Sequential(*args, **more)),
+        "level": lambda *args, **more: contexts.Sequential(*args, **more).info.opt_level,
+        "configs": contexts.PassContext.list_configs,
+    }
+    assert_values(__file__, names)

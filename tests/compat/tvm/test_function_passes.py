@@ -131,9 +131,9 @@ def test_a_function_pass_returns_the_same_interface_and_functions() -> None:
         return lambda mod: Model.from_proto(proto(text)).main
 
     text = "g (float[2] x) => (float[2] y) { y = Neg(x) }"
-    with pytest.raises(UsageError, match="has 1 inputs, and the returned one 2"):
+    with pytest.raises(UsageError, match="has 1 input, and the returned one 2"):
         returned(other("g (float[2] x, float[2] z) => (float[2] y) { y = Neg(x) }"))(model(text))
-    with pytest.raises(UsageError, match="has 1 outputs, and the returned one 2"):
+    with pytest.raises(UsageError, match="has 1 output, and the returned one 2"):
         returned(other("g (float[2] x) => (float[2] y, float[2] z) { y = Neg(x) z = Neg(x) }"))(
             model(text)
         )

@@ -407,7 +407,7 @@ def _print(console: Console, report: QuantizationReport, limit: int | None) -> N
         title = "Other operators that stay float"
         print_table(console, title, ("operator", "nodes", "reason"), report.floating)
     if report.others:
-        console.print(f"{report.others} other operators are quantised")
+        console.print(f"other operators that are quantised: {report.others}")
     if report.sqnr is not None:
         console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")
     if report.differing is not None:

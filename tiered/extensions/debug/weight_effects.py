@@ -14,6 +14,7 @@ from tiered.extensions.debug.pipeline_runs import ModelLike
 from tiered.extensions.gradients import add_gradients, float_values
 from tiered.graph import Model
 from tiered.pipeline import Sequential
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,8 +82,9 @@ def sensitivity(
         chosen = [value for value in floats if (value.rank or 0) >= MATRIX]
     if not outputs or not chosen:
         raise UsageError(
-            f"sensitivity: the model has {len(outputs)} float outputs and {len(chosen)} float "
-            "weights of two and more axes; expected at least one of each"
+            f"sensitivity: the model has {counted(len(outputs), 'float output')} and "
+            f"{counted(len(chosen), 'float weight')} of two and more axes; expected at least one "
+            "of each"
         )
     before = view.copy()
     gradients = add_gradients(view, outputs, chosen, seed="input", stop_at=stop_at)

@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.small import model, ops, proto
+from tests.recorded import assert_values
+from tests.small import model, ops, parsed, proto
 from tiered import Model, Value
 from tiered.compat import tvm
 from tiered.compat.tvm.patterns import dataflow_pattern
@@ -302,3 +303,20 @@ def test_all_names_are_imported_at_once() -> None:
     names: dict[str, Any] = {}
     exec("from tiered.compat.tvm.relay.dataflow_pattern import *", names)
     assert {"wildcard", "is_op", "DFPatternCallback", "rewrite"} <= names.keys()
+
+
+def test_matches_are_recorded() -> None:
+    of = parsed(
+        "(float[1,2,4,4] x, float[2] v) => (float[1,2,4,4] y, float[1,1,4,4] s, float[2] g) "
+        "<float[2,2,1,1] w = {1,2,3,4}, float[2] b = {1,2}, float[2,2] m = {1,2,3,4}> {"
+        " c = Conv(x, w) cb = Conv<strides = [1,1]>(x, w, b) r = Relu(c) q = Relu(cb)"
+        " a = Add(r, q) e = Sub(a, x) f = Mul(e, a) y = Div(f, a)"
+        " s, t = Split<axis = 1, num_outputs = 2>(y) k = Concat<axis = 1>(s, t)"
+        " d = MatMul(v, m) h = Add(d, b) g = Gemm(m, m, b) }"
+    )
+
+    def matched(pattern: Any) -> list[str]:
+        return [name for name, value in of.main.values.items() if pattern.match(value)]
+
+    names = {**vars(dataflow_pattern), "matched": matched, "of": of}
+    assert_values(__file__, names)

@@ -7,9 +7,11 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.recorded import assert_values
 from tiered import Model
 from tiered.compat import executorch, tvm
 from tiered.compat.tvm import relay
+from tiered.compat.tvm.running import modules
 from tiered.support.errors import UsageError
 from tiered.testing import parse
 
@@ -262,3 +264,27 @@ def test_a_lambda_is_a_pass_without_a_name() -> None:
 def test_an_entry_of_a_pattern_table_that_is_none(entry: Any) -> None:
     with pytest.raises(UsageError, match=r"is \(name, pattern, check\), not"):
         tvm.transform.MergeComposite([entry])(module(RELU))
+
+
+def test_modules_are_recorded() -> None:
+    def shown(of: Any) -> object:
+        functions = {each.name: [node.op_type for node in each.nodes] for each in of.functions}
+        main = [node.op_type for node in of.main.topological_order()]
+        return main, functions, dict(of.opset_imports), [v.name for v in of.main.outputs]
+
+    def edited(edit: Any, text: str = CALLS) -> object:
+        of = module(text)
+        edit(of)
+        return shown(of)
+
+    names = {
+        "shown": shown, "edited": edited, "module": module, "RELU": RELU, "CALLS": CALLS,
+        "OTHER": CALLS.replace("F", "G").replace("Tanh", "Sinh"),
+        "OLD": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) '
+        "{ y = Exp(x) }",
+        "IRModule": modules.IRModule, "equal": modules.structural_equal, "relay": relay,
+        "assert_equal": modules.assert_structural_equal, "model_with": modules.model_with,
+        "x": relay.var("x", shape=(2,)), "parse": parse, "applied": modules.applied,
+        "GlobalVar": modules.GlobalVar, "identity": tvm.transform.FoldConstant(),
+    }  # fmt: skip
+    assert_values(__file__, names)

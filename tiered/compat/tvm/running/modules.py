@@ -65,7 +65,7 @@ class IRModule(Model):
             return
         if not isinstance(functions, Mapping | None):
             raise UsageError(
-                f"IRModule takes functions by name, not a {type(functions).__name__}: "
+                f"IRModule takes functions by name, no value of type {type(functions).__name__}: "
                 "IRModule.from_expr makes a module of a model or an expression"
             )
         named = {str(name): function for name, function in (functions or {}).items()}
