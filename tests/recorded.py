@@ -7,11 +7,15 @@ RECORD=1 in the environment, the text is written instead of compared.
 import contextlib
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[1]
+COUNT = re.compile(r"(?<=lists all )\d+")
+"""How many passes there are."""
 Said = Callable[[str, list[str]], Iterable[str]]
 """Returns the lines below an entry, of its text and of the lines that are there."""
 
@@ -57,6 +61,7 @@ def assert_values(test: str, names: dict[str, Any]) -> None:
                 exec(compile(source, path.name, "single"), names)
             except Exception as error:  # noqa: BLE001 - it is what the expression comes to
                 print(f"{type(error).__name__}: {error}")
-        return shown.getvalue().splitlines()
+        said = shown.getvalue().replace(f"{ROOT}/", "")
+        return COUNT.sub("_", said).splitlines()
 
     assert_recorded(path, {">>>": value})

@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 from tests.compat.executorch.test_fx_node import by_target, module, ops
+from tests.recorded import assert_values
 from tests.small import content
 from tiered import Model
 from tiered.compat.executorch import FxNode, GraphModule, PassBase, PassResult
@@ -296,3 +297,36 @@ def test_notes_belong_to_operators_and_values() -> None:
     assert (again[0].meta["a"], again[1].meta["b"]) == (1, 2)
     assert neg.subject.scratch["b"] == 2
     assert "a" not in output.meta
+
+
+def test_edits_of_graphs_are_recorded() -> None:
+    def shown(gm: Any) -> object:
+        return [node.format_node() for node in gm.graph.nodes]
+
+    def edited(edit: Any, text: str = SPLIT) -> object:
+        gm = module(text)
+        named = {node.name: node for node in gm.graph.nodes}
+        before, said = shown(gm), edit(gm.graph, named)
+        gm.graph.lint()
+        after = shown(gm)
+        return None if said is None else str(said), "same" if after == before else after
+
+    names = {
+        "shown": shown, "edited": edited, "module": module, "operator": operator, "np": np,
+        "Model": Model, "GraphModule": GraphModule, "first": lambda graph: next(iter(graph.nodes)),
+        "ONE": "(float[2] x) => (float[2] y) { y = Neg(x) }",
+        "BODY": "(float[2] x, bool c) => (float[2] y) { y = If (c) <then_branch = t () => "
+        "(float[2] u) { u = Exp(x) }, else_branch = e () => (float[2] v) { v = Abs(x) }> }",
+        "inserted": inserted,
+    }  # fmt: skip
+    assert_values(__file__, names)
+
+
+SPLIT = """(float[4] x) => (float[2] y, float[2] z) <float[2] w = {1,2}, float[2] u = {3,4}>
+    { a, b = Split<num_outputs=2>(x) c = Add(a, w) d = Neg(b) y = Mul(c, d) z = Abs(c) }"""
+
+
+def inserted(graph: Any, before: Any = None) -> str:
+    """Return that a place was taken."""
+    with graph.inserting_before(before):
+        return "inside"

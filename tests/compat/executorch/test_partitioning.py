@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.compat.test_executorch_reference import TEXT as REFERENCE, Function, Overload
+from tests.recorded import assert_values
 from tiered import Model, UsageError
 from tiered.compat import executorch
+from tiered.compat.executorch import partitioning
 from tiered.compat.executorch.partitioning import (
     OperatorSupportBase,
     any_chain,
@@ -203,3 +205,29 @@ def test_patterns_or_a_support_are_needed() -> None:
     assert [[node.op_type for node in each.nodes] for each in found] == [["Sin"]]
     found = generate_pattern_op_partitions(parse(TEXT), None, of_types("Mul"))
     assert [[node.op_type for node in each.nodes] for each in found] == [["Mul"]]
+
+
+def test_partitions_are_recorded() -> None:
+    of = Model.from_proto(parse(TEXT))
+
+    class Named(OperatorSupportBase):
+        def is_node_supported(self, graph: Any, node: Any) -> bool:
+            return node.op == "call_function" and node.target in ("Neg", "Add", "Mul")
+
+    def shown(partitions: Any) -> object:
+        if isinstance(partitions, dict):
+            return {key: shown(each) for key, each in partitions.items()}
+        return [sorted(node.op_type for node in each.nodes) for each in partitions]
+
+    def proposed(support: Any, *options: Any, **named: Any) -> object:
+        made = executorch.CapabilityBasedPartitioner(of, support, *options, **named)
+        return shown(made.propose_partitions())
+
+    names = {
+        **vars(partitioning), "of": of, "shown": shown, "proposed": proposed, "Named": Named(),
+        "nodes": of.main.nodes, "all_of": create_op_support(lambda graph, node: True),
+        "sin": create_op_support(lambda graph, node: node.target == "Sin"),
+        "own": create(lambda graph, node: node.op_type != "Sin"),
+        "pattern": lambda x: x, "PAIR": parse(PAIR), "fx": executorch.GraphModule.of(of).graph,
+    }  # fmt: skip
+    assert_values(__file__, names)

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import tiered
+from tests.recorded import assert_values
 from tiered.compat import onnx_passes
 from tiered.compat.onnx_passes.command_line import main
 from tiered.testing import parse
@@ -333,3 +334,23 @@ tiered.register(rename, replace=True)
     sys.modules.pop("renaming_of_test")
     assert onnx.load(folder / "out.onnx").graph.node[0].name == "mine"
     assert "no pass named 'rename_of_tset'" in capsys.readouterr().err
+
+
+def test_commands_are_recorded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(folder / "x.npy", np.array([1, 2], np.float32))
+    np.save(folder / "y.npy", np.array([1, 2], np.float32))
+    np.save(folder / "z.npy", np.array([1, 3], np.float32))
+
+    def said(line: str, **config: Any) -> object:
+        (folder / "c.json").write_text(json.dumps(config), encoding="utf-8")
+        code = main([*line.split(), *(["-c", "c.json"] if config else [])])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    def state(*given: Any, **config: Any) -> object:
+        return said(*given, **config)[0], json.loads((folder / "s").read_text())  # type: ignore[index]  # a tuple
+
+    names = {"said": said, "steps": folder / "steps", "state": state,
+             "ops": lambda: ops(folder / "o.onnx"),
+             "written": lambda: sorted(np.load(folder / "o.onnx.npz"))}  # fmt: skip
+    assert_values(__file__, names)

@@ -4,12 +4,14 @@ import pytest
 
 import tiered
 from tests.compat.onnx_passes.small_classes import BreakAdds, DropNeg
+from tests.recorded import assert_values
 from tests.small import fuse_relu, ops, proto
 from tiered import Model
 from tiered.compat.onnx_passes import (
     RewriteRulePass,
     Transformation,
     collect,
+    groups,
     register,
 )
 from tiered.compat.onnx_passes.groups import GROUPS, Streamline
@@ -111,3 +113,25 @@ def test_a_group_has_no_name_of_a_pass() -> None:
             register(group)(own)
     assert "OwnRule" not in tiered.pass_names()
     assert register("own-rule")(own) is own
+
+
+def test_groups_are_recorded() -> None:
+    def named(passes: object) -> object:
+        try:
+            return [each.text for each in collect(passes)]  # type: ignore[arg-type]  # any
+        finally:
+            GROUPS.clear()
+
+    def added(cls: type, *group: str) -> object:
+        assert register(*group)(cls) is cls
+        return {name: [each.__name__ for each in classes] for name, classes in GROUPS.items()}
+
+    def compose(*passes: object, exhaustive: bool = False) -> object:
+        made = type("Made", (groups.ComposePass,), {"__passes__": passes,
+                    "__exhaustive__": exhaustive})  # fmt: skip
+        return str(groups.pass_of(made)), groups.pass_of(made).name
+
+    names = {"named": named, "added": added, "compose": compose, "DropNeg": DropNeg,
+             "BreakAdds": BreakAdds, "fuse_relu": fuse_relu, "Streamline": Streamline,
+             "Other": type("DropNeg", (RewriteRulePass,), {})}  # fmt: skip
+    assert_values(__file__, names)

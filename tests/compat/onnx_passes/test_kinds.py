@@ -8,6 +8,7 @@ import pytest
 
 import tiered
 from tests.compat.onnx_passes.small_classes import DropNeg
+from tests.recorded import assert_values
 from tests.small import content, fuse_relu, model, ops, registered
 from tiered import Model
 from tiered.compat.onnx_passes import (
@@ -17,6 +18,7 @@ from tiered.compat.onnx_passes import (
     RewriteRulePass,
     RewriteRuleSetPass,
     Transformation,
+    kinds,
     pass_of,
     register,
     verify,
@@ -198,8 +200,8 @@ def test_a_kind_of_its_own_says_what_is_expected() -> None:
 @pytest.mark.parametrize(
     ("checks", "rewrites", "counts"),
     [
-        ([None], 2, "2 patterns, 1 checks and 2 rewrites"),
-        ([], 1, "2 patterns, 2 checks and 1 rewrites"),
+        ([None], 2, "2 patterns, 1 check and 2 rewrites"),
+        ([], 1, "2 patterns, 2 checks and 1 rewrite"),
         ([None] * 3, 3, "2 patterns, 3 checks and 3 rewrites"),
     ],
 )
@@ -279,3 +281,37 @@ def test_an_annotation_may_not_change_operands_types_or_numbers_of_nodes() -> No
             annotation(edit)(given)
         assert content(given) == before
     annotation(lambda graph: graph.set_metadata(graph.nodes[0], {"a": "b"}))(model())
+
+
+def test_kinds_of_passes_are_recorded() -> None:
+    def call(self: Any, model: Model) -> None:
+        model.main.rename_node(model.main.nodes[0], "renamed")
+
+    def changing(self: Any, model: Model) -> None:
+        node = model.main.nodes[0]
+        model.main.replace(node, [model.main.op.Neg(node.inputs[0])])
+
+    def made(*bases: Any, **members: Any) -> Any:
+        return type("Made", bases, members)
+
+    def info(cls: Any) -> object:
+        found = pass_of(cls).info
+        return found.name, found.kind, found.opt_level, str(found.numerics), found.followed_by
+
+    def ran(cls: Any) -> object:
+        after = cls()(model())
+        return ops(after), after.main.nodes[0].name
+
+    def rules(patterns: Any, checks: Any, rewrites: Any) -> Any:
+        return made(RewriteRuleSetPass, pattern=lambda self: patterns, check=lambda self: checks,
+                    rewrite=lambda self: rewrites)  # fmt: skip
+
+    names = {
+        **vars(kinds), "made": made, "info": info, "ran": ran, "call": call, "rules": rules,
+        "changing": changing, "ComposePass": ComposePass, "DropNeg": DropNeg, "Numerics": Numerics,
+        "relu": lambda op, x: op.Relu(op.Relu(x)), "one": lambda op, x: op.Relu(x),
+        "pass_of": pass_of,
+        "neg": lambda op, x: op.Neg(x), "same": lambda op, x: x, "never": lambda op, x: False,
+        "fails": lambda self, model: False, "holds": lambda self, model: None,
+    }  # fmt: skip
+    assert_values(__file__, names)

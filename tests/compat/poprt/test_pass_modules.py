@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 from tests.compat.poprt.test_registry import NAMES, NEWER
+from tests.recorded import assert_values
 from tiered.compat import poprt
 from tiered.compat.poprt.pass_modules import PassModule, class_of
 from tiered.testing import parse
@@ -129,3 +130,16 @@ def test_a_misnamed_class_makes_the_pass_of_its_module() -> None:
     PassModule("replace_pow", asked.append).ReplacePow()
     PassModule("workarounds", asked.append).ReplacePow()
     assert asked == ["shape_inference", "ReplacePow", "ReplacePow"]
+
+
+def test_names_in_modules_are_recorded() -> None:
+    def asked(module: str, name: str) -> object:
+        made = getattr(PassModule(f"m.{module}", poprt.get_pass), name)
+        return made.func.__name__, made.args
+
+    def of_class(name: str) -> object:
+        return getattr(class_of(name, poprt.get_pass), "args", None)
+
+    names = {"asked": asked, "of_class": of_class, "doc": PassModule("m.float_to_half",
+             poprt.get_pass).__doc__}  # fmt: skip
+    assert_values(__file__, names)

@@ -1,11 +1,13 @@
 """PopRT's names: a pass of a ModelProto, registered, fetched, run in a manager."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import onnx
 import pytest
 
 import tiered
+from tests.recorded import assert_values
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
 from tiered.passes.interface.registry import registry
@@ -208,3 +210,36 @@ def test_names_of_newer_versions() -> None:
         source = tiered.optimize(parse(text), passes="fold_constant,fuse_gemm")
         assert ops(source) == [product] * 3
         assert ops(poprt.get_pass(name)(source)) == [product, "Split"]
+
+
+def test_passes_and_managers_are_recorded() -> None:
+    drop_names()
+
+    @poprt.register("needs")
+    class Needs(poprt.Pass):
+        changes_interface = True
+
+        def __init__(self, this: str, that: int = 3) -> None:
+            self.this = this
+
+        def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
+            onnx_model.graph.name = self.this
+            return onnx_model
+
+    def manager(*given: Any) -> Any:
+        return poprt.PassManager(*given)
+
+    small = "g (float[2] x) => (float[2] y) { a = Identity(x) y = Neg(a) }"
+
+    def ran(made: Any, text: str = small) -> object:
+        found = (made if callable(made) else made.run)(proto(text))
+        return found.graph.name, [(each.op_type, each.name) for each in found.graph.node]
+
+    def info(made: Any) -> object:
+        return type(made).__name__, made.name, made.changes_interface, made.lifted().text
+
+    names = {"get_pass": poprt.get_pass, "manager": manager, "ran": ran, "info": info,
+             "Pass": poprt.Pass, "passes": poprt.passes, "Needs": Needs,
+             "fuse_relu": fuse_relu,
+             "register": poprt.register, "proto": proto, "tiered": tiered}  # fmt: skip
+    assert_values(__file__, names)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx.parser import parse_model
 
-from tests.compat.ppq.small_graphs import graph, model_of
+from tests.compat.ppq.small_graphs import graph, model_of, state
+from tests.recorded import assert_values
 from tests.small import model, ops
 from tiered import Model, PassContext, UsageError
 from tiered.compat.ppq import (
@@ -20,6 +21,7 @@ from tiered.compat.ppq import (
     TorchExecutor,
     Variable,
     format_graph,
+    formatting,
 )
 from tiered.support.errors import ModelError, OptionError, TargetError
 
@@ -198,3 +200,28 @@ def test_a_replaced_output_keeps_its_name() -> None:
     GraphReplacer(on).replace_op("node_y", Operation("new", "Split", {"num_outputs": 2}))
     assert list(on.outputs) == ["y", "z"]
     model_of(on).check_view()
+
+
+def test_methods_of_graphs_are_recorded() -> None:
+    def after(text: str, edit: Any) -> object:
+        of = graph(f"g {text}")
+        edit(of)
+        return state(of)
+
+    names = {
+        **vars(formatting), "after": after, "Operation": Operation, "Variable": Variable,
+        "graph": graph,
+        "GEMM": "(float[2,3] x) => (float[2,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}, "
+        "float[4] b = {1,2,3,4}> { m = MatMul(x, w) y = Add(m, b) }",
+        "BN": "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}, float[1] s = {2}, "
+        "float[1] b = {1}, float[1] m = {0}, float[1] v = {1}> "
+        "{ c = Conv(x, w) y = BatchNormalization(c, s, b, m, v) }",
+        "ONE": "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1] s = {2}, float[1] b = {1}, "
+        "float[1] m = {0}, float[1] v = {1}> { y = BatchNormalization(x, s, b, m, v) }",
+        "CLIP": '(float[2] x) => (float[2] y) <float[2] u = {1,2}> '
+        '{ k = Constant<value = float {1}>() i = Identity(x) c = Clip(i, "", k) d = Add(c, u) '
+        'e = Add(d, u) y = Neg(e) z = Abs(x) }',
+        "SKIP": "(float[2,3,4] x, float[2,3,4] s) => (float[2,3,4] y) <float[4] g = {1,2,3,4}, "
+        "float[4] b = {0,0,0,0}> { a = Add(x, s) y = LayerNormalization<axis=-1>(a, g, b) }",
+    }  # fmt: skip
+    assert_values(__file__, names)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.compat.ppq.small_graphs import graph, quantized
+from tests.recorded import assert_values
 from tiered import ModelError
 from tiered.compat.ppq import Operation, Variable
 from tiered.compat.ppq.handles import Handle, UnquantizedError, node_of, value_of
@@ -65,3 +66,12 @@ def test_what_stands_for_nothing_is_none() -> None:
     assert (node_of(relu), node_of(None)) == (relu._node, None)
     with pytest.raises(NotImplementedError):
         _ = Handle().name
+
+
+def test_missing_names_are_recorded() -> None:
+    on = graph()
+    of, _, _ = quantized()
+    names = {"a": on.variables["a"], "b": on.operations["node_b"], "qa": of.variables["a"],
+             "qb": of.operations["node_b"], "Operation": Operation, "Variable": Variable,
+             "on": on, "value_of": value_of, "node_of": node_of}  # fmt: skip
+    assert_values(__file__, names)

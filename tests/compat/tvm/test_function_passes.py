@@ -7,7 +7,8 @@ import onnx
 import pytest
 
 import tiered
-from tests.small import content, model, proto
+from tests.recorded import assert_values
+from tests.small import content, model, parsed, proto
 from tiered import Graph, Model, PassContext
 from tiered.compat import tvm
 from tiered.compat.tvm.function_passes import function_pass, module_pass
@@ -219,3 +220,41 @@ def test_a_class_makes_passes_with_its_arguments() -> None:
     for made, name in ((construct(), "new"), (construct("a"), "a"), (construct(to="b"), "b")):
         assert made(model()).main.nodes[0].name == name
         assert made.name == "Renames"
+
+
+def test_passes_with_tvms_signatures_are_recorded() -> None:
+    class Sine:
+        """Another operator."""
+
+        def __init__(self, op_type: str = "Sin") -> None:
+            self.op_type = op_type
+
+        def transform_function(self, func: Graph, mod: Model, ctx: Any) -> Graph:
+            made = getattr(func.op, self.op_type)(func.nodes[0].inputs[0])
+            func.replace(func.nodes[0], [made])
+            return func
+
+        def transform_module(self, mod: Model, ctx: Any) -> Model:
+            self.transform_function(mod.main, mod, ctx)
+            return mod
+
+    class Other(Sine):
+        transform_module = transform_function = None  # type: ignore[assignment]  # not callable
+
+    def after(made: Any, text: str = "(float[2] x) => (float[2] y) { y = Neg(x) }") -> object:
+        return [node.op_type for node in made(parsed(text)).main.nodes]
+
+    def info(made: Any) -> object:
+        return made.info.name, made.info.opt_level, made.info.required, made.info.kind
+
+    def other(*_: Any) -> Graph:
+        return parsed("(float[2] p) => (float[2] q) { a = Cos(p) q = Exp(a) }").main
+
+    names = {
+        "function_pass": function_pass, "module_pass": module_pass, "Sine": Sine, "Other": Other,
+        "after": after, "info": info, "other": other, "partial": partial,
+        "called": partial(Sine().transform_function),
+        "IF": "(float[2] x, bool c) => (float[2] y) { a = Neg(x) y = If (c) <then_branch = t () => "
+        "(float[2] u) { u = Exp(a) }, else_branch = e () => (float[2] v) { v = Abs(a) }> }",
+    }  # fmt: skip
+    assert_values(__file__, names)

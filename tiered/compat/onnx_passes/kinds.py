@@ -9,6 +9,7 @@ import tiered
 from tiered.compat.abstract_class import Abstract
 from tiered.compat.onnx_passes.rules import rule_of
 from tiered.passes import Pass
+from tiered.support.amounts import counted
 from tiered.support.errors import PassError, UsageError
 from tiered.support.numerics import Numerics, Promise
 
@@ -132,8 +133,10 @@ class RewriteRuleSetPass(PassKind):
         patterns, rewrites = self.pattern(), self.rewrite()
         checks = self.check() or [None] * len(patterns)
         if not len(patterns) == len(checks) == len(rewrites):
-            counts = f"{len(patterns)} patterns, {len(checks)} checks and {len(rewrites)} rewrites"
-            raise UsageError(f"{type(self).__name__} has {counts}")
+            raise UsageError(
+                f"{type(self).__name__} has {counted(len(patterns), 'pattern')}, "
+                f"{counted(len(checks), 'check')} and {counted(len(rewrites), 'rewrite')}"
+            )
         rules = []
         for number, parts in enumerate(zip(patterns, checks, rewrites, strict=True), 1):
             declared = self._declared(name=f"{type(self).__name__}.{number}")

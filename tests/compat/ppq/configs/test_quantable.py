@@ -8,8 +8,10 @@ import onnx
 import onnxruntime
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import model, ops
 from tiered import Model, Node
+from tiered.compat.ppq.configs import quantable
 from tiered.compat.ppq.configs.observed import activate_configs
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.policies import (
@@ -232,7 +234,7 @@ def test_a_node_has_a_config_for_each_place() -> None:
     made = model(GEMM)
     with pytest.raises(ModelError, match="has 3 inputs, the config 1"):
         quantize_node(named(made, "a"), OperationQuantizationConfig([data()], [data()]))
-    with pytest.raises(ModelError, match="has 1 outputs, the config 0"):
+    with pytest.raises(ModelError, match="has 1 output, the config 0"):
         quantize_node(named(made, "y"), OperationQuantizationConfig([data()], []))
     assert quantable_nodes(made) == []
 
@@ -442,3 +444,31 @@ def test_a_baked_parameter_that_was_changed_is_refused() -> None:
     with pytest.raises(ModelError, match="holds other numbers than its scale and offset allow"):
         write_configs(made)
     assert made.to_proto().SerializeToString() == before
+
+
+def test_nodes_with_configs_are_recorded() -> None:
+    def shown(of: QuantableNode) -> object:
+        weights = [value.const for _, _, value in of.parameters()]
+        stored = sorted(value.name for value in of.stored)
+        return states(of), [None if each is None else each.tolist() for each in weights], stored
+
+    def steps(*edits: Any) -> object:
+        _, first, _ = activated()
+        return [(edit(first), shown(first))[1] for edit in edits]
+
+    def refused(inputs: int, outputs: int, config: Any = data) -> object:
+        made = model(GEMM)
+        configs = OperationQuantizationConfig(
+            [config() for _ in range(inputs)], [config() for _ in range(outputs)]
+        )
+        return states(quantize_node(named(made, "a"), configs))
+
+    names = {"steps": steps, "refused": refused, "floating": floating, "np": np,
+             "again": lambda node: quantize_node(node.node, node.config),
+             "Q": quantable.QuantableNode,
+             "forget": lambda node: quantable.forget_configs(node.node),
+             "found": lambda node: quantable.quantable_of(node.node) is node,
+             "halves": lambda array, config: array.astype(np.float16),
+             "twice": lambda array, config: array * 2,
+             "shorter": lambda array, config: array[1:]}  # fmt: skip
+    assert_values(__file__, names)

@@ -14,6 +14,7 @@ from tiered.compat.ppq.configs.states import QuantizationStates
 from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.graph import DataType, Model, Node, Tensor, Value
 from tiered.numerics.quantization.quantization_plan import weight_refusal
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]
@@ -233,7 +234,7 @@ def check_places(node: Node, config: OperationQuantizationConfig) -> None:
     ):
         if len(configs) != len(values):
             raise ModelError(
-                f"node {node.label!r} has {len(values)} {what}s, the config {len(configs)}; "
+                f"node {node.label!r} has {counted(len(values), what)}, the config {len(configs)}; "
                 "write one for each, also for an absent one"
             )
         for at, (each, value) in enumerate(zip(configs, values, strict=True)):
