@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import ops, proto
 from tiered.compat import onnxsim
 from tiered.extensions.debug import compare_models
@@ -281,3 +282,15 @@ def test_passes_are_added_whatever_their_level() -> None:
     assert sorted(ops(made)) == ["Abs", "Add", "Identity"]
     assert not made.metadata_props
     assert onnxsim.simplify(given, **settings)[0].metadata_props
+
+
+def test_arguments_of_simplify_are_recorded() -> None:
+    two = "g (float[n] x, float[n] z) => (float[n] y) { y = Add(x, z) }"
+
+    def made(text: str = TEXT, **settings: Any) -> object:
+        found, is_right = onnxsim.simplify(proto(text), **settings)
+        return sorted(ops(found)), is_right, dims(found)
+
+    names = {"made": made, "TWO": two, "tanh": lambda given: proto(
+        "g (float[n,2] x) => (float[n,2] y) { y = Tanh(x) }"), "np": np}  # fmt: skip
+    assert_values(__file__, names)

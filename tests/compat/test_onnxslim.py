@@ -9,6 +9,7 @@ import pytest
 
 import tiered
 from tests.compat.test_onnxsim import NORM, TEXT, dims
+from tests.recorded import assert_values
 from tests.small import ops, proto
 from tiered.compat import onnxslim
 from tiered.support.errors import TargetError, UsageError
@@ -173,3 +174,7 @@ def test_only_a_check_verifies(check: bool, verify: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(tiered, "optimize_model", noted)
     onnxslim.slim(proto(TEXT), model_check=check)
     assert asked == [verify]
+
+
+def test_refused_arguments_of_slim_are_recorded() -> None:
+    assert_values(__file__, {"slim": lambda **named: onnxslim.slim(proto(TEXT), **named)})

@@ -7,11 +7,13 @@ import pytest
 
 import tiered
 from tests.compat.onnx_passes.small_classes import BreakAdds, DropNeg
+from tests.recorded import assert_values
 from tests.small import model, ops
 from tiered import Model
 from tiered.compat.onnx_passes import (
     RewriteRulePass,
     pass_of,
+    rule_values,
 )
 from tiered.support.errors import (
     UsageError,
@@ -243,3 +245,25 @@ def test_an_unnamed_output_is_skipped() -> None:
         return op.Split(op.Neg(x), num_outputs=2, _outputs=2)
 
     assert ops(_rule(pattern, rewrite, check=check)(model(SPLIT))) == ["Neg", "Split"]
+
+
+def test_rules_are_recorded() -> None:
+    def ran(pattern: Any, rewrite: Any, text: str, check: Any = None) -> object:
+        kept = {"pattern": staticmethod(pattern), "rewrite": staticmethod(rewrite)}
+        if check is not None:
+            kept["check"] = staticmethod(check)
+        made = type("Made", (RewriteRulePass,), kept)()(model(text))
+        return [
+            (node.op_type, [v and v.name for v in node.inputs], dict(node.attributes))
+            for node in made.main.topological_order()
+        ]
+
+    names = {
+        "ran": ran, "tiered": tiered, "rule_values": rule_values,
+        "SPLIT": "g (float[2] x) => (float[1] y) { a, b = Split<num_outputs=2>(x) y = Add(a, b) }",
+        "NEG": "g (float[2] x) => (float[2] y) { a = Neg(x) y = Neg(a) }",
+        "SOFT": "g (float[2,3] x) => (float[2,3] y) { y = Softmax<axis=0>(x) }",
+        "MUL": "g (float[2] x) => (float[2] y) <float[2] w = {1,1}> { y = Mul(x, w) }",
+        "of": model("g (float[2] x) => (float[2] y) <float[2] w = {1,1}> { y = Mul(x, w) }"),
+    }  # fmt: skip
+    assert_values(__file__, names)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import made_by, model, named, ops, proto
 from tiered import Value
 from tiered.compat.tvm.patterns.dataflow_pattern import (
@@ -241,3 +242,35 @@ def test_a_callback_whose_result_matches_again_ends_with_an_error_or_runs_once()
         rewrite_model([callback(neg, again)], model(TEXT))
     made = rewrite_model([callback(neg, again, rewrite_once=True)], model(TEXT))
     assert ops(made).count("Neg") == 1
+
+
+def test_edits_by_patterns_are_recorded() -> None:
+    def functions(of: Any) -> object:
+        made = of.to_proto()
+        return [
+            (f.domain, f.name, [node.op_type for node in f.node],
+             {each.key: each.value for each in f.metadata_props})
+            for f in made.functions
+        ]  # fmt: skip
+
+    def partitioned(
+        pattern: DFPattern, text: str = TEXT, check: Any = bool, **attrs: str
+    ) -> object:
+        of = model(text)
+        made = partition_model(pattern, of, attrs, lambda value: check(value.name))
+        assert made is of
+        nodes = made.main.topological_order()
+        return [(node.op_type, node.name) for node in nodes], functions(made)
+
+    def rewritten(*callbacks: DFPatternCallback, text: str = TEXT) -> object:
+        return [node.op_type for node in rewrite_model(callbacks, model(text)).main.nodes]
+
+    names = {
+        "partitioned": partitioned, "rewritten": rewritten, "callback": callback, "is_op": is_op,
+        "is_constant": is_constant, "is_var": is_var, "wildcard": wildcard, "RELU": RELU,
+        "is_tuple_get_item": is_tuple_get_item, "of": model(TEXT), "call_of": call_of,
+        "made_by": made_by, "proto": proto, "Parts": Parts, "find": find,
+        "PLAIN": DFPatternCallback, "ops": ops, "rewrite_model": rewrite_model,
+        "TWICE": "g (float[2] x) => (float[2] y) { a = Neg(x) b = Relu(a) c = Neg(b) y = Relu(c) }",
+    }  # fmt: skip
+    assert_values(__file__, names)

@@ -197,7 +197,7 @@ def test_a_module_is_made_of_functions_by_name() -> None:
     assert ops(tvm.IRModule(given)) == ["Exp"]
     with pytest.raises(UsageError, match="a module has a function 'main', and not only f"):
         tvm.IRModule({"f": relay.Function([x], x)})
-    with pytest.raises(UsageError, match=r"not a ModelProto: IRModule\.from_expr"):
+    with pytest.raises(UsageError, match=r"no value of type ModelProto: IRModule\.from_expr"):
         tvm.IRModule(cast("Any", parse(RELU)))
     assert ops(tvm.IRModule.from_proto(parse(RELU))) == ["Relu"]
 
