@@ -94,6 +94,7 @@ def test_matches_that_bind_the_same_count_once() -> None:
 def test_a_node_of_another_operator_is_no_anchor() -> None:
     model = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }")
     assert at(model, CHAIN, "y") is None
+    assert at(model, op.Exp(var.a), "y") is None
     assert list(find_matches(model.main, op.Exp(var.a))) == []
 
 
@@ -201,6 +202,15 @@ def test_attributes_decide_between_two_orders() -> None:
     assert isinstance(found, Match)
     assert found.bindings["b"].name == "a"
     assert at(parsed(text), op.Softmax(var.a, axis=0), "a") is None
+
+
+def test_an_attribute_that_a_call_decides_forbids_it() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2,3] x) => (float[6] y) { y = d.f <a = 0>(x) }
+    <domain: "d", opset_import: ["" : 21]> f <a>(v) => (w) { w = Flatten<axis: int = @a>(v) }"""
+    (function,) = parsed(text).functions
+    found = match_node(compile_pattern(op.Flatten(var.a)), function.nodes[0])
+    assert str(found) == "attribute 'axis' is a function parameter"
 
 
 def test_the_nodes_of_chains_and_of_choices() -> None:
