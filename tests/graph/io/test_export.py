@@ -264,3 +264,64 @@ def test_for_inference_what_onnx_cannot_infer_stays_declared() -> None:
         proto.graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, [2]))
     made = export_model(Model.from_proto(proto), for_inference=True)
     assert [info.name for info in made.graph.value_info] == ["a"]
+
+
+def test_all_names_of_a_body_that_its_operator_may_look_up_are_those_of_the_file() -> None:
+    proto = parsed(
+        """(float[2] x, bool c) => (float[2] y) <float[2] u = {1,2}, float[2] k = {1,2}> {
+        y = com.microsoft.Choose(c) <then_branch = t (float[2] x) => (float[2] u) {
+            z = Neg(x)  u = If(c) <then_branch = i () => (float[2] r) { r = Add(x, z) },
+                                   else_branch = j () => (float[2] s) { s = Abs(x) }> }> }"""
+    ).to_proto()
+    body = proto.graph.node[0].attribute[0].g
+    body.value_info.append(onnx.helper.make_tensor_value_info("u", 1, [2]))
+    values = onnx.helper.make_tensor("k", 1, [1], [5.0])
+    indices = onnx.helper.make_tensor("i", 7, [1], [1])
+    body.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
+    body.output.append(onnx.helper.make_tensor_value_info("k", 1, [2]))
+    annotation = body.quantization_annotation.add(tensor_name="u")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="x")
+    model = Model.from_proto(proto)
+    assert model.main.nodes[0].bodies[0].file_names == {"x_1": "x", "u_1": "u", "k_1": "k"}
+    assert export_model(model) == proto
+
+
+def test_an_attribute_that_a_call_gives_is_written_as_it_is() -> None:
+    proto = parsed("(float[2] x) => (float[2] y) { y = com.microsoft.Odd(x) }").to_proto()
+    node = proto.graph.node[0]
+    node.attribute.add(name="of_call", ref_attr_name="b", type=onnx.AttributeProto.GRAPH)
+    node.attribute.add(name="own", type=onnx.AttributeProto.GRAPH).g.CopyFrom(
+        onnx.parser.parse_graph("own () => (float[2] b) { b = Neg(x) }")
+    )
+    assert export_model(Model.from_proto(proto)) == proto
+
+
+def test_weights_that_training_changes_are_typed_inputs() -> None:
+    proto = parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }").to_proto()
+    proto.training_info.add().update_binding.add(key="w", value="w")
+    made = export_model(Model.from_proto(proto), max_elements=10)
+    assert not made.graph.initializer
+    assert [(info.name, shape(info)) for info in made.graph.input] == [("x", [2]), ("w", [2])]
+
+
+def test_for_inference_inputs_have_their_types_and_lists_keep_theirs() -> None:
+    model = parsed(
+        """(float[N] x, seq(float[2]) q) => (seq(float[2]) s, float[N] y) {
+        s = Identity(q)  y = Neg(x) }"""
+    )
+    model.set_input_shapes({"x": [4]})
+    made = export_model(model, for_inference=True).graph
+    assert [shape(made.input[0]), shape(made.output[1])] == [[4], None]
+    assert made.output[0].type == made.input[1].type
+    assert made.input[1].type.sequence_type.elem_type.tensor_type.elem_type == 1
+
+
+def test_declarations_of_values_that_are_gone_are_not_written() -> None:
+    proto = parsed(TEXT).to_proto()
+    for name in ("a", "b"):
+        proto.graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, ["N", 3]))
+    model = Model.from_proto(proto)
+    model.main.set_input(made_by(model, "y"), 0, named(model, "a"))
+    model.main.remove_node(made_by(model, "b"))
+    model.main.rename_value(named(model, "a"), "new")
+    assert [info.name for info in export_model(model).graph.value_info] == ["new"]
