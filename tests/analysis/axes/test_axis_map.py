@@ -524,3 +524,12 @@ def test_an_operand_without_a_name_at_the_end_has_no_iterators(text: str) -> Non
     for axis in range(2):
         whole, cut = node_cut(plain, axis), node_cut(node, axis)
         assert whole is None or cut == whole._replace(windows=(*whole.windows, None))
+
+
+def test_an_operator_that_lacks_operands_has_no_map() -> None:
+    header = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]> g '
+    for call in ("QLinearAdd(x)", "FusedConv(x)", "SkipLayerNormalization(x)", "FastGelu()",
+                 "DequantizeLinear(x)"):  # fmt: skip
+        text = f"{header}(float[2,3,4] x) => (float[2,3,4] y) {{ y = com.microsoft.{call} }}"
+        found = axis_map(Model.from_proto(parse(text)).main.nodes[0])
+        assert str(found) == "it lacks an operand", call

@@ -181,7 +181,11 @@ def map_of(node: Node) -> AxisMap:
         values = (*node.operands, *node.outputs[:1])
         if any(value is not None and value.shape is None for value in values):
             raise NoMap(NO_RANK.reason)
-    found = rule(node)
+    try:
+        found = rule(node)
+    except IndexError:
+        # Operators of other domains are not checked when a model is loaded.
+        raise NoMap("it lacks an operand") from None
     if all(value is not None for value in node.operands):
         return found
     pairs = zip(node.operands, found.inputs, strict=False)
