@@ -217,7 +217,8 @@ def test_a_limit_that_is_met_keeps_no_node_and_no_operand(monkeypatch: pytest.Mo
             module, "local_errors", lambda *_, e=error, of=(a, cast): dict.fromkeys(of, e)
         )
         monkeypatch.setattr(found, "keep_beyond", lambda *_: None)
-        found.measure(SimpleNamespace(feeds=()), 0.5)  # type: ignore[arg-type]
+        trials: Any = SimpleNamespace(feeds=())
+        found.measure(trials, 0.5)
         assert found.kept == ({a: "a local error of 0.51"} if is_kept else {})
         reasons = {a.output: "0.51 of its integers differ"}
         assert found.beyond == (reasons if is_kept else {})
@@ -282,7 +283,8 @@ def test_onnxruntime_itself_judges_where_the_budget_does_not_hold_on_it(
 
         monkeypatch.setattr(found, "_least", least)
         monkeypatch.setattr(found, "_holds", lambda *_, h=holds: h)
-        found.meet(budget_of("relative<=0.1"), None, "error")  # type: ignore[arg-type]
+        trials: Any = None  # it is not asked
+        found.meet(budget_of("relative<=0.1"), trials, "error")
         assert found.kept == answers[not holds]
         assert asked == [("onnxruntime",), ("onnxruntime", ITSELF)][: 2 - holds]
         assert found.judges == ["onnxruntime", ITSELF][: 2 - holds]
@@ -333,7 +335,8 @@ def test_an_end_of_a_model_of_many_casts_is_float_where_this_costs_less(
 
         monkeypatch.setattr(found, "_casts", count)
         monkeypatch.setattr(found, "_holds", holds)
-        kept = found._with_part({y: "why"}, budget, None)  # type: ignore[arg-type]
+        trials: Any = None  # it is not asked
+        kept = found._with_part({y: "why"}, budget, trials)
         why = "returned for relative<=0.1, with one end of the model"
         assert {node.output.name: reason for node, reason in kept.items()} == {
             "y": "why"

@@ -233,7 +233,7 @@ def test_a_weight_that_callers_may_feed_is_none() -> None:
 
 
 def test_a_weight_is_small_or_not_smaller_up_to_a_size() -> None:
-    def because(shape: str, least: int, form: WeightFormat = int8_format(0)) -> str:  # noqa: B008
+    def because(shape: str, least: int, form: WeightFormat) -> str:
         rows, columns = map(int, shape.split(","))
         ones = ",".join("1" * (rows * columns))
         model = parsed(
@@ -243,10 +243,10 @@ def test_a_weight_is_small_or_not_smaller_up_to_a_size() -> None:
         ((value, uses),) = readers_in(model)[0].items()
         return refusal_of(value, uses, form, least)
 
-    small = "a small weight"
-    assert [because("8,4", least) for least in (32, 33)] == ["", small]
-    assert because("1,1", 0) == "not smaller"
+    small, eight = "a small weight", int8_format(0)
+    assert [because("8,4", least, eight) for least in (32, 33)] == ["", small]
+    assert because("1,1", 0, eight) == "not smaller"
     # 8 bits and a scale of 36 for each column, instead of 32: two rows take 52 instead of 64.
-    assert [because(shape, 1) for shape in ("1,4", "2,4")] == ["not smaller", ""]
+    assert [because(shape, 1, eight) for shape in ("1,4", "2,4")] == ["not smaller", ""]
     four = int4_format(4)
     assert [because(shape, 1, four) for shape in ("1,4", "2,4")] == ["not smaller", ""]
