@@ -101,6 +101,9 @@ def test_names_of_domains_that_nobody_lists_are_judged_by_the_result() -> None:
     assert unjudged("acme::Gelu", "Relu") == {"acme::Gelu"}
     own = "(float[2] x) => (y) { y = acme.Own(x) }"
     assert unjudged("acme::Own", text=own) == frozenset()
+    defined = """<ir_version: 10, opset_import: ["" : 21, "acme" : 1]> g (float[2] x) => (y) {
+        y = Relu(x) } <domain: "acme", opset_import: ["" : 21]> Own (a) => (b) { b = Neg(a) }"""
+    assert unjudged("acme::Own", text=defined) == frozenset()
 
 
 @pytest.mark.parametrize(
