@@ -36,7 +36,12 @@ def _layer(call: RangeCall) -> Sequence[Interval | None]:
     return [_from(call, call.node.attr("axis", -1))]
 
 
-# The variance of a MeanVarianceNormalization has no epsilon: a constant group may be 0 / 0.
+@range_rule("MeanVarianceNormalization")
+def _without_epsilon(call: RangeCall) -> Interval:
+    """Return any number: a constant group may be 0 / 0."""
+    return whole(call.dtype)
+
+
 @range_rule("InstanceNormalization", "GroupNormalization")
 def _per_channel(call: RangeCall) -> Interval:
     return _from(call, 2 if call.node.op_type == "InstanceNormalization" else 1)
