@@ -188,7 +188,7 @@ def test_what_exact_limits_say() -> None:
 
 
 NAN, INF = math.nan, math.inf
-E4, F4 = DataType.FLOAT8E4M3FN.numpy, DataType.FLOAT4E2M1.numpy
+E4, F4, I4 = (each.numpy for each in (DataType.FLOAT8E4M3FN, DataType.FLOAT4E2M1, DataType.INT4))
 MEAN = Metric("mean", lambda a, b: float(np.abs(a - b).mean()), 0.0, 1.0)
 BY_MEAN = replace(LOSSY, metric=MEAN)
 PAIRS: list[tuple[Array, Array, Limits]] = [
@@ -233,6 +233,9 @@ PAIRS: list[tuple[Array, Array, Limits]] = [
     (floats(1, 2), floats(1.0009765625, 2), CLOSE),
     (floats(-1e-45), floats(1e-45), LOSSY),
     (floats(1, -1, dtype=np.float16), floats(1, 1, dtype=np.float16), EXACT),
+    (np.array(["a"]), floats(1), EXACT),
+    (np.array([1]), np.array([3]), EXACT),
+    (np.array([-8], I4), np.array([7], I4), EXACT),
 ]  # fmt: skip
 """Two tensors and the limits; `ALL_OF_THEM` has what is found of each."""
 
@@ -377,6 +380,15 @@ y: ok
 limit rtol 0.1, atol 0.02 of lossy float32
 2 2 30720 0.0 0
 y: 1 of 2 elements differ, max abs 2.0e+00 at [1]
+limit
+0 0 None None 0
+y: dtype string became float32
+limit
+2 2 None None 0
+y: 1 of 1 elements differ, max abs 2 at [0]
+limit
+15 1.875 None None 0
+y: 1 of 1 elements differ, max abs 15 at [0]
 limit
 """
 
