@@ -1,5 +1,7 @@
 from rich.console import Console
 
+from tests.recorded import assert_values
+from tiered.cli.output import tables
 from tiered.cli.output.tables import change, print_table, seconds, size
 
 
@@ -42,3 +44,13 @@ def test_names_that_look_like_markup_or_hold_control_characters_are_shown_as_the
     shown = "\n".join(lines(("name",), ("[red]x[/red]",), ("a\x1b[0m\nb",)))
     assert "[red]x[/red]" in shown
     assert r"a\x1b[0m\nb" in shown
+
+
+def test_cells_and_tables_are_recorded() -> None:
+    def table(*args: object, **more: object) -> None:
+        console = Console(file=None, width=60, markup=False, highlight=False, color_system=None)
+        with console.capture() as said:
+            tables.print_table(console, *args, **more)  # type: ignore[arg-type]  # of any kind
+        print("\n".join(f"| {line.rstrip()}" for line in said.get().splitlines()))
+
+    assert_values(__file__, {**vars(tables), "table": table})
