@@ -45,8 +45,8 @@ def parse_dims(entries: Sequence[str]) -> Dims:
     """
     dims: Dims = {}
     for entry in (part.strip() for text in entries for part in text.split(",")):
-        name, equals, text = (part.strip() for part in entry.rpartition("="))
-        if not equals or not name:
+        name, _, text = (part.strip() for part in entry.rpartition("="))
+        if not name:
             raise UsageError(f"--dim takes NAME=SIZE, not {entry!r}")
         if name in dims:
             raise UsageError(f"--dim: {name!r} is given twice")

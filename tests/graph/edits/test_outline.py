@@ -183,6 +183,18 @@ def test_functions_need_ir_8_and_overloads_and_metadata_ir_10() -> None:
     with pytest.raises(ModelError, match=r"metadata of functions and nodes need IR 10"):
         model.main.outline(nodes(model.main, "Neg"), "f", "local", metadata={"key": "text"})
     model.main.outline(nodes(model.main, "Neg"), "f", "local")
+    first = Model.from_proto(parse(HEADER.format(ir=8).replace("21", "16") + "g " + CHAIN))
+    first.main.outline(nodes(first.main, "Neg"), "f", "local")
+    full = Model.from_proto(parse(HEADER.format(ir=10) + "g " + CHAIN))
+    for overload in ("two", "three"):
+        full.main.outline(
+            nodes(full.main, "Exp" if overload == "two" else "Relu"), "f", "local",
+            overload=overload, metadata={"key": "text"},
+        )  # fmt: skip
+    with pytest.raises(ModelError, match=r"has a local function 'local.f:two' already"):
+        full.main.outline(nodes(full.main, "Neg"), "f", "local", overload="two")
+    with pytest.raises(ModelError, match="needs a name and a domain, not '' in 'local'"):
+        full.main.outline(nodes(full.main, "Neg"), "", "local")
 
 
 def test_ids_are_told_apart_by_overload() -> None:
@@ -268,6 +280,18 @@ def test_marks_survive_and_two_of_them_are_never_merged(key: str) -> None:
     assert [node.metadata for node in model.functions[0].nodes] == [{key: "npu"}] * 2
     get_pass("inline", domains=("local",)).apply(model, PassContext.isolated())
     assert [node.metadata[key] for node in model.main.topological_order()] == ["npu", "npu", "cpu"]
+
+
+def test_notes_that_are_no_marks_may_differ_and_absent_outputs_have_no_type() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { , a = com.microsoft.Two(x) y = Relu(a) }")
+    for node, text in zip(proto.graph.node, ("one", "two"), strict=True):
+        node.metadata_props.add(key="note", value=text)
+    model = Model.from_proto(proto)
+    call = model.main.outline(model.main.nodes, "f", "local")
+    assert not call.metadata
+    inner = model.functions[0].nodes
+    assert [node.metadata for node in inner] == [{"note": "one"}, {"note": "two"}]
+    assert list(inner[0].proto.output) == ["", "a"]
 
 
 def test_metadata_of_the_region_are_on_function_and_call() -> None:

@@ -7,8 +7,8 @@ from tests.small import proto
 from tiered.graph.io.text_check import wrong_header, wrong_text
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21, "locals" : 1]> main (float[N] inp) =>
-    (float[N] outp) { outp = locals.func(inp) } <domain: "locals", opset_import: ["" : 21]>
-    func (p) => (q) { q = Neg(p) }"""
+    (float[N] outp) { outp = locals.func(inp) }
+    <domain: "locals", opset_import: ["" : 21, "others" : 1]> func (p) => (q) { q = Neg(p) }"""
 
 
 def broken(word: str) -> onnx.ModelProto:
@@ -30,6 +30,8 @@ def test_a_model_of_utf_8_has_no_wrong_text() -> None:
 @pytest.mark.parametrize(
     ("word", "path"),
     [
+        ("locals", "functions[0].domain"),
+        ("others", "functions[0].opset_import[1].domain"),
         ("author", "metadata_props[0].key"),
         ("somebody", "metadata_props[0].value"),
         ("origin", "graph.metadata_props[0].key"),
