@@ -135,3 +135,30 @@ def test_names_of_tensors_stay_where_training_reads_them() -> None:
     model = Model.from_proto(proto)
     strip(model, [NAMES])
     assert named(model, "a_long_name").producer is not None
+
+
+def test_only_texts_of_what_is_changed_are_edits() -> None:
+    proto = parse(
+        """(float[2] x, int64 n, bool c) => (float[2] y) {
+        long_one, , long_two = com.microsoft.Three(x)
+        y, = Loop(n, c, long_two) <body = b (int64 i, bool d, float[2] v) => (bool e, float[2] w) {
+            e = Identity(d)  w = Neg(v) }> }"""
+    )
+    values = onnx.helper.make_tensor("sparse", 1, [1], [5.0])
+    indices = onnx.helper.make_tensor("i", 7, [1], [1])
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
+    body = proto.graph.node[1].attribute[0].g
+    body.input[2].doc_string = "read"
+    proto.graph.value_info.add(name="long_one").type.CopyFrom(proto.graph.input[0].type)
+    model = Model.from_proto(proto)
+    inner = model.main.nodes[1].bodies[0]
+    kept = inner.output_infos
+    assert strip(model, [DOCS, METADATA]) == ["doc strings: 4 bytes in 1 place"]
+    assert not inner.input_infos[2].doc_string
+    assert all(after is before for after, before in zip(inner.output_infos, kept, strict=True))
+    assert len(model.journal.entries) == 1
+    strip(model, [NAMES])
+    made = model.to_proto().graph
+    assert list(made.node[0].output) == ["t1", "", "t2"]
+    assert made.sparse_initializer[0].values.name == "t0"
+    model.check_view()
