@@ -1,7 +1,7 @@
 """Passes of a user's own file, without a package."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import onnx
@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.registered import passes_forgotten
+from tiered.cli.load_passes import load_passes
+from tiered.passes.interface.registry import registry
 from tiered.testing import parse
 
 OWN = '''
@@ -216,3 +218,20 @@ def test_loaded_passes_have_a_stage_of_life(cli: Cli, tmp_path: Path) -> None:
         ended = cli(model, out, "--load", own, "--passes", "early_neg")
         assert (ended.code, ops(out)) == (0, ["Abs", "Abs"])
         assert ended.err == ""
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    with passes_forgotten():
+        transcript("load_passes")
+
+
+def test_files_of_one_name_stay_loaded(tmp_path: Path) -> None:
+    text = OWN.replace("from beside import THING\n", "")
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.py").write_text(text.replace("own_", f"{folder}_"))
+    files = [str(tmp_path / folder / "same.py") for folder in ("first", "second")]
+    with passes_forgotten():
+        for _ in range(2):  # as in the process of a batch
+            load_passes(files)
+        assert {"first_sub", "second_sub"} <= set(registry.names())

@@ -100,9 +100,10 @@ def _failed(entry: str, error: BaseException) -> UsageError:
 def _module_of_file(path: str) -> ModuleType:
     path = os.path.realpath(path)
     name = f"tiered_loaded_{os.path.splitext(os.path.basename(path))[0]}"
-    known = sys.modules.get(name)
-    if known is not None and known.__file__ == path:
-        return known
+    while (known := sys.modules.get(name)) is not None:  # files of two folders may share a name
+        if known.__file__ == path:
+            return known
+        name += "_"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -56,7 +56,7 @@ def test_a_rule_of_ones_own_is_there_and_a_file_of_rules_needs_no_pass(
     with rules_forgotten():
         ended = cli("operators", "acme::Scale", "--load", own, "--json")
     found = json.loads(ended.out)
-    assert found["aspects"]["axes"].startswith("tiered_loaded_my_scale:")
+    assert found["aspects"]["axes"].startswith("tiered_loaded_my_scale")
     assert found["missing"] == []
 
 
