@@ -8,7 +8,7 @@ from onnx.parser import parse_model
 
 from tests.compat.ppq.small_graphs import graph, model_of, state
 from tests.recorded import assert_values
-from tests.small import model, ops
+from tests.small import model, ops, parsed
 from tiered import Model, PassContext, UsageError
 from tiered.compat.ppq import (
     BaseGraph,
@@ -208,7 +208,17 @@ def test_methods_of_graphs_are_recorded() -> None:
         edit(of)
         return state(of)
 
+    def resized(text: str, opset: int) -> object:
+        of = parsed(text, opset=opset)
+        GraphFormatter(BaseGraph(of.main)).format_resize()
+        return of.opset(), [node.op_type for node in of.main.nodes]
+
     names = {
+        "resized": resized,
+        "RESIZE": "(float[1,1,2,2] x) => (float[1,1,4,4] y) <float[4] s = {1,1,2,2}> "
+        "{ y = Resize(x, s) }",
+        "TWO": "(float x) => (float y) { k = Constant<value = float {1}>() "
+        "l = Constant<value = float {2}>() a = Add(x, k) y = Add(a, l) }",
         **vars(formatting), "after": after, "Operation": Operation, "Variable": Variable,
         "graph": graph,
         "GEMM": "(float[2,3] x) => (float[2,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}, "
