@@ -42,7 +42,8 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
     results, projection, slot = after
     if slot != 0 or any(results.varies_along(axis) for axis in range(results.numbers.ndim - 1)):
         return Skip("the addend is not the same for all results")
-    return _moved_into(graph, results, projection) or x
+    refused = _moved_into(graph, results, projection)
+    return refused or x
 
 
 def _why_not_average(values: Addend, product: Node) -> Skip | None:
