@@ -162,3 +162,17 @@ def test_only_texts_of_what_is_changed_are_edits() -> None:
     assert list(made.node[0].output) == ["t1", "", "t2"]
     assert made.sparse_initializer[0].values.name == "t0"
     model.check_view()
+
+
+def test_names_of_defaults_and_of_parameters_of_annotations_stay() -> None:
+    proto = parse(
+        """(float[2] x, float[2] default) => (float[2] y) <float[2] default = {1,2}, float scale = {1}> {
+        long_name = Add(x, default)  y = Mul(long_name, scale) }"""
+    )
+    proto.graph.quantization_annotation.add(tensor_name="x").quant_parameter_tensor_names.add(
+        key="SCALE_TENSOR", value="scale"
+    )
+    model = Model.from_proto(proto)
+    strip(model, [NAMES])
+    assert [tensor.name for tensor in model.to_proto().graph.initializer] == ["default", "scale"]
+    assert sorted(model.main.values) == ["default", "scale", "t0", "x", "y"]
