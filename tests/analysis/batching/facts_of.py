@@ -31,7 +31,7 @@ def facts_of(
     state = Following(model, axes, old, "batch", rule_of)
     with contextlib.closing(state), contextlib.suppress(ShapeError):
         state.run()
-    return {value.name: fact for value, fact in state.facts.items()}, state
+    return {value.name: fact for value, fact in state.facts.items() if value is not None}, state
 
 
 def fact_of(

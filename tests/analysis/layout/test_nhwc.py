@@ -1,5 +1,7 @@
 """Operators with channels last: which ones, how they are asked for, and their functions."""
 
+from functools import partial
+
 import numpy as np
 import onnx
 import pytest
@@ -324,6 +326,10 @@ def test_a_resize_that_a_function_can_be_written_for() -> None:
         assert _is_plain_resize(node) is expected, (line, opset)
 
 
+def _is_known(known: set[tuple[str, str]], op_type: str, domain: str, dtype: int | None) -> bool:
+    return any(op_type.startswith(name) and domain == home for name, home in known)
+
+
 def test_an_operator_is_written_as_the_target_has_it() -> None:
     node = next(node for node in parsed(CONV).main.nodes if node.is_op("Conv"))
     relu = parsed("(float[1,2,4,5] x) => (y) { y = Relu(x) }").main.nodes[0]
@@ -334,7 +340,5 @@ def test_an_operator_is_written_as_the_target_has_it() -> None:
         ({("Conv", "other")}, node, False),
         ({("Relu", "")}, relu, False),
     ):
-        found = _writer(of, 4, lambda op_type, domain, _, known=known: any(
-            op_type.startswith(name) and domain == home for name, home in known
-        ))  # fmt: skip
+        found = _writer(of, 4, partial(_is_known, known))
         assert (found is not None) is expected, known

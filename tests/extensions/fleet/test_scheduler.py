@@ -428,8 +428,9 @@ def test_a_command_without_a_result_may_have_a_file_there(tmp_path: Path) -> Non
         (tmp_path / "out" / name).write_bytes(b"something")
 
     def answer(task: Task) -> Any:
-        done = isinstance(task, RunTask)
-        return Result(task.job.source.path, task.job.target, "done") if done else None
+        if not isinstance(task, RunTask):
+            return None
+        return Result(task.job.source.path, task.job.target, "done")
 
     engine = Engine(answer=answer)
     assert run(tmp_path, {"a": b"12", "b": b"12"}, engine) == ["done", "done"]

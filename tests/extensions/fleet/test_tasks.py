@@ -224,18 +224,18 @@ def test_the_folder_of_a_result_is_made_unless_it_is_remote(
 
 def test_a_failure_of_an_optimisation_is_reproduced(tmp_path: Path) -> None:
     bundle = str(tmp_path / "bundle")
-    for name, code, reproducer, count in (
-        ("optimize", 3, bundle, 2),
-        ("optimize", 5, bundle, 2),
-        ("optimize", 1, bundle, 1),
-        ("optimize", 3, None, 1),
-        ("inspect", 3, bundle, 1),
+    for command, code, reproducer, count in (
+        (Command("optimize"), 3, bundle, 2),
+        (Command("optimize"), 5, bundle, 2),
+        (Command("optimize"), 1, bundle, 1),
+        (Command("optimize"), 3, None, 1),
+        (Command("inspect"), 3, bundle, 1),
     ):
-        run = task(tmp_path, Command(name))
+        run = task(tmp_path, command)
         run = replace(run, job=replace(run.job, reproducer=reproducer))
         process = Process(code)
         assert done(run, process).exit_code == code
-        assert len(process.asked) == count, (name, code)
+        assert len(process.asked) == count, (command, code)
         assert "--reproducer" not in process.asked[0]["words"]
         if count == 2:
             assert process.asked[1]["words"][-2:] == ["--reproducer", bundle]

@@ -192,9 +192,9 @@ def test_models_are_one_to_26(pair: tuple[Path, Path]) -> None:
 
 
 def test_limits_of_how_to_measure_are_allowed() -> None:
-    for given in ({"threads": 0}, {"runs": 1}, {"rounds": 1}, {"rounds": 200}, {"minutes": 0.01},
-                  {"clock": "processor"}):  # fmt: skip
-        opening = How(**given).opening()  # type: ignore[arg-type]  # each is right
-        assert opening == Opening("all", given.get("threads", 1), CPU)
+    for how in (How(runs=1), How(rounds=1), How(rounds=200), How(minutes=0.01),
+                How(clock="processor")):  # fmt: skip
+        assert how.opening() == Opening("all", 1, CPU)
+    assert How(threads=0).opening() == Opening("all", 0, CPU)
     with pytest.raises(UsageError, match="minutes are a number above 0, not inf"):
         How(minutes=float("inf")).opening()
