@@ -49,15 +49,16 @@ def test_weights_are_ordered_by_their_effect_and_named_by_their_first_reader() -
 
 def test_a_model_without_weights_or_float_outputs_is_an_error() -> None:
     for text, outputs, weights in (
-        ("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }", 1, 0),
+        ("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }",
+         "1 float output", "0 float weights"),
         ("(float[2,2] x) => (int64 y) <float[2,2] w = {1,2,3,4}> { a = Add(x, w)  y = Size(a) }",
-         0, 1),
+         "0 float outputs", "1 float weight"),
         ("(float[2,2] x) => (float[2,2] y) <int64[2,2] w = {1,2,3,4}> { a = Cast<to=1>(w) "
-         "y = Add(x, a) }", 1, 0),
+         "y = Add(x, a) }", "1 float output", "0 float weights"),
     ):  # fmt: skip
         with pytest.raises(UsageError) as raised:
             sensitivity(parse(text))
         assert str(raised.value) == (
-            f"sensitivity: the model has {outputs} float outputs and {weights} float weights of "
-            "two and more axes; expected at least one of each"
+            f"sensitivity: the model has {outputs} and {weights} of two and more axes; expected at "
+            "least one of each"
         )

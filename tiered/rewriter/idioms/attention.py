@@ -247,10 +247,9 @@ def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
     if reshape is None or not reshape.is_op("Reshape"):
         return None
     source, dims = reshape.given(0), node.given(0).shape or ()
-    is_split = (source.shape or ())[:2] == dims[:2] and all(
-        isinstance(dim, int) for dim in dims[2:]
-    )
-    return source if source.rank == 3 and is_split else None
+    if source.rank != 3 or (source.shape or ())[:2] != dims[:2] or None in dims[:2]:
+        return None
+    return source if all(isinstance(dim, int) for dim in dims[2:]) else None
 
 
 # --- keys and values of the past -----------------------------------------------------------------
