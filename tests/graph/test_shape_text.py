@@ -57,6 +57,9 @@ def test_what_is_wrong_is_said_with_what_is_expected() -> None:
         with pytest.raises(UsageError) as caught:
             parse_shapes([entry])
         assert str(caught.value) == message
+    for entry in ("x", "x:1 x:2", "x:1,0"):
+        with pytest.raises(UsageError, match=r"^input_shapes"):
+            parse_shapes([entry], "input_shapes")
     for entry, message in {
         "=1": "--dim takes NAME=SIZE, not '=1'",
         "a": "--dim takes NAME=SIZE, not 'a'",

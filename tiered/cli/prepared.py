@@ -99,7 +99,7 @@ class PreparedRun(Record):
             (*options.edit, *required.edits),
             parse_shapes(options.input_shape),
             parse_dims(options.dim),
-            parse_shapes(options.test_input_shape),
+            parse_shapes(options.test_input_shape, "--test-input-shape"),
             expectations,
         )
 

@@ -25,15 +25,15 @@ def checks_arguments(cls: AnyClass) -> AnyClass:
         if name.startswith("_") and name != "__init__":
             continue
         if inspect.isfunction(member):
-            setattr(cls, name, _checked(member, cls.__name__))
+            setattr(cls, name, _checked(member))
         elif isinstance(member, property) and member.fset is not None:
-            setattr(cls, name, member.setter(_checked(member.fset, cls.__name__)))
+            setattr(cls, name, member.setter(_checked(member.fset)))
     return cls
 
 
-def _checked(function: Callable[..., Any], owner: str) -> Callable[..., Any]:
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that checks its arguments first."""
-    declared = _Declared(function, owner)
+    declared = _Declared(function)
 
     @wraps(function)
     def checking(*args: Any, **kwargs: Any) -> Any:
@@ -44,16 +44,10 @@ def _checked(function: Callable[..., Any], owner: str) -> Callable[..., Any]:
 
 
 class _Declared:
-    """The annotated parameters of a method.
+    """The annotated parameters of a method."""
 
-    Args:
-        function: the method.
-        owner: the name of its class.
-    """
-
-    def __init__(self, function: Callable[..., Any], owner: str) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.owner = owner
 
     @cached_property
     def hints(self) -> dict[str, Any]:
@@ -75,7 +69,7 @@ class _Declared:
         try:
             given = self.signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise TypeError(f"{self._where}: {error}") from None
+            raise TypeError(f"{self._where(args)}: {error}") from None
         for name, value in given.items():
             parameter = self.signature.parameters[name]
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -84,14 +78,14 @@ class _Declared:
                 hint = self.hints[name]
                 places = [getattr(each, "found_in", "") for each in (hint, *get_args(hint))]
                 found_in = next((f": {place}" for place in places if place), "")
-                raise UsageError(
-                    f"{self._where}: {name} is {value!r}; expected {parameter.annotation}{found_in}"
-                )
+                expected = f"{parameter.annotation}{found_in}"
+                raise UsageError(f"{self._where(args)}: {name} is {value!r}; expected {expected}")
 
-    @property
-    def _where(self) -> str:
-        name = self.function.__name__
-        return self.owner if name == "__init__" else f"{self.owner}.{name}"
+    def _where(self, args: tuple[Any, ...]) -> str:
+        """Return the method by the class of the object, which may inherit it."""
+        owner, _, name = self.function.__qualname__.rpartition(".")
+        owner = type(args[0]).__name__ if args else owner
+        return owner if name == "__init__" else f"{owner}.{name}"
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -129,7 +129,7 @@ def _shapes(
     """Return dims by the name of the input."""
     if isinstance(given, Mapping):
         return {name: [*dims] for name, dims in given.items()}
-    return parse_shapes(given or ()) or None
+    return parse_shapes(given or (), "input_shapes") or None
 
 
 def _loaded(model: str | onnx.ModelProto) -> Model:

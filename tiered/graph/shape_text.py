@@ -16,11 +16,15 @@ Dims = dict[str, int | str]
 _ENTRY = re.compile(r"(?P<name>.+)[:=]\[?(?P<dims>[^:=\[\]]*)\]?")
 
 
-def parse_shapes(entries: Sequence[str]) -> Shapes:
+def parse_shapes(entries: Sequence[str], option: str = "--input-shape") -> Shapes:
     """Return the dims by name of the input: sizes, names, and -1 for an unchanged dim.
 
     `x:1,3,224,224`, `x=1,3,224,224`, `x:[1,3,224,224]`, `x:batch,3,?,?`; several are separated by
     spaces, or each has its own option.
+
+    Args:
+        entries: the texts.
+        option: the option that has them, for errors.
 
     Raises:
         UsageError: an entry has no name, a dim is none, or an input is named twice.
@@ -29,11 +33,11 @@ def parse_shapes(entries: Sequence[str]) -> Shapes:
     for entry in (part for text in entries for part in _split(text)):
         found = _ENTRY.fullmatch(entry)
         if found is None:
-            raise UsageError(f"--input-shape {entry!r}: expected a name and dims, as in {EXAMPLE}")
+            raise UsageError(f"{option} {entry!r}: expected a name and dims, as in {EXAMPLE}")
         name, text = found["name"], found["dims"].strip()
         if name in shapes:
-            raise UsageError(f"--input-shape: {name!r} is given twice")
-        shapes[name] = _dims(entry, text)
+            raise UsageError(f"{option}: {name!r} is given twice")
+        shapes[name] = _dims(f"{option} {entry!r}", text)
     return shapes
 
 
@@ -59,8 +63,7 @@ def _split(text: str) -> list[str]:
     return [part for part in re.split(r"(?<![,\s])\s+(?!\s|,)", text.strip()) if part]
 
 
-def _dims(entry: str, text: str) -> list[int | str]:
-    option = f"--input-shape {entry!r}"
+def _dims(option: str, text: str) -> list[int | str]:
     return [_dim(option, part.strip(), keep=True) for part in text.split(",")] if text else []
 
 

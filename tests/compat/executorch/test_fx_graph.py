@@ -73,6 +73,7 @@ def test_several_outputs_are_items() -> None:
         ("call_function", operator.getitem, (split, 1)),
     ]
     assert by_target(gm, "Add").args == (first, second)
+    assert [node.name for node in (split, first, second)] == ["Split_a", "a", "b"]
     assert list(second.users) == [by_target(gm, "Add")]
     assert len(split.meta["val"]) == 2
     second.replace_all_uses_with(first)
@@ -257,6 +258,21 @@ def test_operators_of_other_domains_and_kwargs_are_made() -> None:
     assert soft.kwargs == {"axis": 0}
     with pytest.raises(UsageError, match="is no operator of ONNX"):
         gm.graph.call_function(3, (x,))
+    for wrong in ("Reluu", "ai.onnx.ml::Reluu"):
+        with pytest.raises(UsageError, match=f"there is no operator '{wrong}'"):
+            gm.graph.call_function(wrong, (x,))
+        with pytest.raises(UsageError, match=f"there is no operator '{wrong}'"):
+            soft.target = wrong
+
+
+def test_a_local_function_and_what_the_model_has_already_are_operators() -> None:
+    gm = module(
+        """(float[2] x) => (float[2] y) { a = F(x) y = Wurst(a) }
+        <opset_import: ["" : 18], domain: ""> F (u) => (v) { v = Neg(u) }"""
+    )
+    x = next(iter(gm.graph.nodes))
+    assert gm.graph.call_function("F", (x,)).target == "F"
+    assert gm.graph.node_copy(by_target(gm, "Wurst"), lambda arg: x).target == "Wurst"
 
 
 def test_a_name_is_that_of_a_new_operator() -> None:

@@ -215,7 +215,7 @@ def test_nodes_and_targets_are_recorded() -> None:
         "N": Named,
         "FxTarget": FxTarget,
         "op": operator_of,
-        "needed": needed_operator,
+        "needed": lambda target: needed_operator(target, gm.main),
         "like": number_like,
         "operator": operator,
         "np": np,

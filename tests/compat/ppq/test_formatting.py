@@ -72,6 +72,9 @@ def test_mergers_and_decomposers_run_passes() -> None:
         float[4] b = {1,2,3,4}> { m = MatMul(x, w)  y = Add(m, b) }"""
     ppq = graph(text)
     GraphMerger(GraphFormatter(ppq)).fuse_matmul_add()
+    wrong: Any = 3
+    with pytest.raises(UsageError, match=r"^GraphMerger: graph is 3"):
+        GraphMerger(wrong)
     assert [operation.type for operation in ppq.operations.values()] == ["Gemm"]
     GraphDecomposer(ppq).decompose_gemm()
     assert "MatMul" in [operation.type for operation in ppq.operations.values()]

@@ -150,7 +150,7 @@ class ExportPass(NodeMapPass, FxPassBase):
         Raises:
             UsageError: `op` is no operator, or a function with other operands.
         """
-        node, target = self.node, FxTarget(needed_operator(op))
+        node, target = self.node, FxTarget(needed_operator(op, self.node.owner))
         is_kept = target == node.operator
         is_same = is_kept and tuple(args) == node.inputs and kwargs == node.attributes
         if is_same and meta == node.metadata:

@@ -134,7 +134,7 @@ class FxGraph:
         """
         if the_function is operator.getitem:
             return self._item(*args)
-        target = FxTarget(needed_operator(the_function))
+        target = FxTarget(needed_operator(the_function, self.owner))
         values = self.values_of(args)
         made = self.owner.add_node(
             target.op_type, values, 1, dict(kwargs or {}), domain=target.domain

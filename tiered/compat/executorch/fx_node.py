@@ -12,7 +12,8 @@ import numpy as np
 from onnx import defs, helper
 
 from tiered.graph import Graph, Node as OnnxNode, Value
-from tiered.support.errors import ModelError, UsageError
+from tiered.graph.core.schema import operators_of
+from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 CALL: Final = "call_function"
 PLACEHOLDER: Final = "placeholder"
@@ -190,9 +191,15 @@ class FxNode:
 
     @property
     def name(self) -> str:
+        """The name; of an operator with items another one than each of them has."""
         if isinstance(self.subject, Graph):
             return OUTPUT
-        return self.subject.label if isinstance(self.subject, OnnxNode) else self.subject.name
+        if isinstance(self.subject, Value):
+            return self.subject.name
+        node, name = self.subject, self.subject.label
+        if self.graph.has_items(node) and name in self.subject.proto.output:
+            return f"{node.op_type}_{name}"
+        return name
 
     @property
     def target(self) -> Any:
@@ -204,7 +211,8 @@ class FxNode:
 
     @target.setter
     def target(self, target: object) -> None:
-        node, wanted = self._operator("target"), FxTarget(needed_operator(target))
+        node = self._operator("target")
+        wanted = FxTarget(needed_operator(target, node.owner))
         node.owner.set_operator(node, wanted.op_type, wanted.domain)
 
     @property
@@ -350,11 +358,12 @@ class FxNode:
         return self.subject
 
 
-def needed_operator(target: object) -> str:
-    """Return the operator that a target means, for a node that is made.
+def needed_operator(target: object, graph: Graph) -> str:
+    """Return the operator that a target means, for a node that is made in a graph.
 
     Raises:
-        UsageError: it means none, or is a function with other operands than the operator has.
+        UsageError: it means none, or one that onnx lacks in a domain that it knows, or is a
+            function with other operands than the operator has.
     """
     found = operator_of(target)
     if not found:
@@ -364,6 +373,12 @@ def needed_operator(target: object) -> str:
             f"{target!r} has other operands than {found}: give the name {found!r}, and operands "
             "and attributes as ONNX has them"
         )
+    name = FxTarget(found)
+    known = operators_of(name.domain)
+    is_function = graph.model.function(name.domain, name.op_type) is not None
+    # What a node of the model has already is not asked for by name.
+    if known and name.op_type not in known and not is_function and type(target) is not FxTarget:
+        raise UsageError(f"there is no operator {found!r}{did_you_mean(name.op_type, known)}")
     return found
 
 
