@@ -6,8 +6,9 @@ import pytest
 
 from tests.certify.call import call, free, known, only
 from tests.certify.test_checker import proof
-from tiered.certify.evaluation.forms import WithoutSign
-from tiered.certify.rules.bit_arithmetic import add, power, sub
+from tiered.certify.evaluation.forms import Negative, WithoutSign
+from tiered.certify.rules.bit_arithmetic import ARITHMETIC, add, div, neg, power, reciprocal, sub
+from tiered.certify.rules.bit_elementwise import elementwise
 
 NUMBERS = {"one": 1, "minus": -1, "two": 2, "three": 3, "four": 4, "zero": 0}
 FRACTIONS = {"half": 0.5, "third": 0.33333334, "nought": -0.0, "big": 3e38, "small": 1e-45}
@@ -116,6 +117,29 @@ def test_a_sum_with_zero_is_its_operand_but_for_signs() -> None:
     assert only(sub(call("Sub", zero, x))).form is None
     assert only(add(call("Add", row, zeros))).form is None
     assert only(add(call("Add", zeros, zero))).form is None
+
+
+def test_floats_of_8_bits_have_no_laws_of_signs() -> None:
+    x, z = (free(name, 2, dtype=int(onnx.TensorProto.FLOAT8E4M3FN)) for name in "xz")
+    quotient, inverse = call("Div", x, z), call("Reciprocal", x)
+    assert (only(div(quotient)).terms != only(elementwise(quotient)).terms).all()
+    assert quotient.axioms == set()
+    assert (only(reciprocal(inverse)).terms == only(elementwise(inverse)).terms).all()
+    assert only(neg(call("Neg", x))).form is None
+
+
+def test_a_negative_is_remembered_of_unknown_integers_alone() -> None:
+    x = free("x", 2, dtype=int(onnx.TensorProto.INT32))
+    assert only(neg(call("Neg", x))).form == Negative(x)
+    assert only(neg(call("Neg", known([1, -2], np.int32)))).form is None
+
+
+def test_constants_are_computed_at_once() -> None:
+    numbers = {"Neg": [-1, -4], "Abs": [1, 4], "Reciprocal": [1, 0.25]}
+    for op, expected in numbers.items():
+        made = only(ARITHMETIC[op](call(op, known([1, 4], np.float32)))).known
+        assert made is not None
+        assert made.tolist() == expected, op
 
 
 def test_exponents_of_several_numbers_are_no_product() -> None:

@@ -137,6 +137,9 @@ def test_known_numbers_are_clipped() -> None:
     assert made.known is not None
     assert made.known.tolist() == [0, 1, 5]
     assert ran("Clip", known([1.0], np.float32), free("low")).known is None
+    below = ran("Clip", known([-3, 9], np.float32), None, number(5)).known
+    assert below is not None
+    assert below.tolist() == [-3, 5]
 
 
 @pytest.mark.parametrize("inputs", [(number(np.nan), number(1)), (number(1), number(np.nan))])

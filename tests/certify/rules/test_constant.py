@@ -38,6 +38,21 @@ def test_a_constant_has_the_numbers_of_its_attribute(
     assert made.known.tolist() == numbers
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "dtype"),
+    [
+        ("value_floats", onnx.AttributeProto.FLOATS, FLOAT),
+        ("value_ints", onnx.AttributeProto.INTS, INT64),
+        ("value_strings", onnx.AttributeProto.STRINGS, STRING),
+    ],
+)
+def test_a_constant_may_be_an_empty_list(name: str, kind: Any, dtype: int) -> None:
+    node = call("Constant")
+    node.node.attribute.append(onnx.AttributeProto(name=name, type=kind))
+    made = only(CONSTANTS["Constant"](node))
+    assert (made.dtype, made.shape) == (dtype, (0,))
+
+
 def test_a_sparse_constant_has_no_rule() -> None:
     tensor = onnx.numpy_helper.from_array(np.array([5]))
     with pytest.raises(Unproved, match="no dense tensor of numbers"):
@@ -82,3 +97,4 @@ def test_a_range_has_a_step_and_few_numbers() -> None:
         ran("Range", known(0), known(2 * MOST_ELEMENTS + 2), known(2))
     with pytest.raises(Unproved, match="a bound of Range"):
         ran("Range", known(0), free("n", dtype=INT64), known(1))
+    assert ran("Range", known(0), known(2 * MOST_ELEMENTS), known(2)).size == MOST_ELEMENTS

@@ -137,11 +137,17 @@ def test_known_small_integers_wrap_in_their_own_dtype() -> None:
     assert made.known.tolist() == [-56]
 
 
-def test_known_floats_are_computed_by_the_runtime() -> None:
-    made = call("ReduceMean", known([1, 2, 6], np.float32), opset=18)
-    result = only(LISTS["ReduceMean"](made))
+@pytest.mark.parametrize(
+    ("op", "kind", "expected"),
+    [("ReduceMean", np.float32, 3), ("ReduceMean", np.int32, 3), ("ReduceMax", np.float32, 6)],
+)
+def test_other_known_numbers_are_reduced_by_the_runtime(
+    op: str, kind: Any, expected: float
+) -> None:
+    made = call(op, known([1, 2, 6], kind), opset=18)
+    result = only(LISTS[op](made))
     assert result.known is not None
-    assert result.known.tolist() == [3]
+    assert result.known.tolist() == [expected]
     assert made.axioms == {"constants-by-runtime"}
 
 
@@ -300,6 +306,9 @@ def test_a_pool_of_signed_bytes_is_that_of_unsigned_ones() -> None:
     made, other = (ran("MaxPool", x, kernel_shape=[2]) for x in (signed, plain))
     assert (made.dtype, other.dtype) == (INT8, UINT8)
     assert (flipped(made.terms) == other.terms).all()
+    mean, of_plain = (ran("AveragePool", x, kernel_shape=[2]) for x in (signed, plain))
+    assert mean.dtype == INT8
+    assert (flipped(mean.terms) != of_plain.terms).all()
 
 
 @pytest.mark.parametrize(
@@ -446,6 +455,8 @@ def test_layer_norms_that_are_not_followed() -> None:
     other = ran("LayerNormalization", X, free("s", 4), trusts=False, epsilon=1.0)
     assert whole.shape == (2, 3, 4)
     assert whole.key != other.key
+    absent = ran("LayerNormalization", X, free("s", 4), None, trusts=False)
+    assert absent.key not in (whole.key, other.key)
 
 
 def test_a_batch_norm_reads_the_parameters_of_its_channel() -> None:

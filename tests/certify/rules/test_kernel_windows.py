@@ -69,6 +69,8 @@ def test_the_same_padding_is_none_where_strides_leave_a_gap() -> None:
         (5, {"strides": [4], "ceil_mode": 1, "pads": [0, 1]}, 2),
         (4, {"strides": [5], "ceil_mode": 1, "pads": [1, 1]}, 1),
         (2, {}, 0),
+        (5, {"pads": [0, 3]}, 6),  # without ceil_mode a window may read pads alone
+        (5, {"pads": [0, 3], "ceil_mode": 1}, 5),
         (3, {}, 1),
         (1, {"strides": [4]}, 0),
     ],

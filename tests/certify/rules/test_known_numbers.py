@@ -137,6 +137,7 @@ def test_what_is_not_exact_is_left_to_the_runtime() -> None:
         (np.array([1.9, -1.9, 0.5, -0.0], np.float32), np.int8, [1, -1, 0, 0]),
         (np.array([126.9, -128], np.float32), np.int8, [126, -128]),
         (np.array([254.5], np.float64), np.uint8, [254]),
+        (np.array([-2.5], np.float64), np.int16, [-2]),
         (np.array([300, -1], np.int32), np.uint8, [44, 255]),
         (np.array([2**33 + 5], np.int64), np.int32, [5]),
         (np.array([0, -0.0, 0.5, NAN], np.float32), np.bool_, [False, False, True, True]),

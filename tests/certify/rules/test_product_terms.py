@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.certify.call import call as called, known
 from tests.certify.test_checker import proof
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.evaluation.call import EvaluatedCall, NoRule
@@ -58,6 +59,7 @@ def test_vectors_are_rows_and_columns_that_leave_no_axis(
         ("Gemm", ((2, 3), (4, 2)), {}, "Gemm of shapes that do not fit"),
         ("Gemm", ((2, 3), (3, 4)), {"transA": 1}, "Gemm of shapes that do not fit"),
         ("Gemm", ((3,), (3, 4)), {}, "Gemm of shapes that do not fit"),
+        ("Gemm", ((2, 3), (3, 4, 5)), {}, "Gemm of shapes that do not fit"),
         ("Conv", ((1, 4, 3, 3), (2, 3, 1, 1)), {}, "Conv of shapes that do not fit"),
         ("Conv", ((1, 4, 3, 3), (3, 2, 1, 1)), {"group": 2}, "Conv of shapes that do not fit"),
     ],
@@ -77,6 +79,43 @@ def test_without_trust_in_the_runtime_there_is_no_rule(op: str) -> None:
     trusted = call(op, *shapes)
     PRODUCTS[op](trusted)
     assert trusted.axioms == {"one-product-for-each-element"}
+
+
+def test_a_conv_reads_its_window_its_kernel_and_its_bias() -> None:
+    shapes = (1, 4, 3), (6, 2, 2), (6,)
+
+    def terms(changed: int | None = None, at: tuple[int, ...] = ()) -> Any:
+        node = call("Conv", *shapes, group=2)
+        if changed is not None:
+            numbers = node.operand(changed).terms.copy()
+            numbers[at] = _unknown(9, ()).terms
+            given = CheckedTensor(FLOAT, shapes[changed], lambda: numbers)
+            node.inputs = [given if i == changed else x for i, x in enumerate(node.inputs)]
+        (found,) = PRODUCTS["Conv"](node)
+        assert found is not None
+        assert found.shape == (1, 6, 2)
+        return found.terms
+
+    base = terms()
+    assert len(np.unique(base)) == base.size
+    (plain,) = PRODUCTS["Conv"](call("Conv", *shapes[:2], group=2))
+    assert plain is not None
+    assert (plain.terms != base).all()
+    for changed, at, expected in (
+        (0, (0, 1, 0), [(c, 0) for c in range(3)]),  # the first group, the first place
+        (0, (0, 2, 1), [(c, p) for c in range(3, 6) for p in range(2)]),
+        (1, (4, 0, 1), [(4, 0), (4, 1)]),
+        (2, (5,), [(5, 0), (5, 1)]),
+    ):
+        differ = (terms(changed, at) != base)[0]
+        assert [*zip(*map(list, np.nonzero(differ)), strict=True)] == expected, (changed, at)
+
+
+def test_known_operands_and_absent_ones_have_no_rule() -> None:
+    numbers = known(np.ones((2, 2)), np.float32)
+    for op in ("Gemm", "Conv"):
+        with pytest.raises(NoRule):
+            PRODUCTS[op](called(op, numbers, numbers, None))
 
 
 XW = "(float[2,3] x, float[3,4] w, float[4] b) => (float[2,4] y)"

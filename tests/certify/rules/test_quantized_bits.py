@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -205,6 +206,15 @@ def test_scales_by_channel_come_back_along_one_axis() -> None:
     assert quantized(there, scale, zeros, axis=1) is not square
     assert quantized(there, known([0.25, 0.5], np.float32), zeros, axis=0) is not square
     assert quantized(there, HALF, zero(3)) is not square
+    # Of as many numbers, even if they are all the same.
+    halves, threes = known([0.5, 0.5], np.float32), zero([3, 3])
+    assert quantized(dequantized(square, halves, threes, axis=0), halves, threes, axis=0) is square
+    for one, other in (
+        ((halves, threes), (halves, zero([3]))),
+        ((halves, zero([3])), (HALF, zero(3))),
+        ((HALF, zero(3)), (halves, threes)),
+    ):
+        assert quantized(dequantized(square, *one, axis=0), *other, axis=0) is not square
 
 
 def test_signed_and_unsigned_integers_are_no_round_trip() -> None:
@@ -244,6 +254,13 @@ def test_bounds_beyond_the_integers_are_not_seen(
     assert isinstance(clip.form, Clamp)
     made, plain = quantized(clip, HALF, zero(3)), quantized(X, HALF, zero(3))
     assert are_same(made, plain) == (not is_seen)
+
+
+def test_before_floats_of_8_bits_bounds_are_seen() -> None:
+    point = zero(0, ml_dtypes.float8_e4m3fn)
+    made = quantized(clipped(-9, 999), HALF, point)
+    assert made.dtype == FLOAT8
+    assert not are_same(made, quantized(X, HALF, point))
 
 
 @pytest.mark.parametrize("scale", [-0.5, 0.0, np.inf, np.nan])

@@ -9,6 +9,7 @@ from tests.certify.call import FLOAT, call, free, known, only
 from tests.certify.test_checker import proof
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.values import CheckedTensor, Unproved
+from tiered.certify.rules import resizing
 from tiered.certify.rules.resizing import RESIZING, resize
 
 X = free("x", 2, 3)
@@ -127,6 +128,15 @@ def test_sizes_that_keep_a_ratio_are_no_sizes() -> None:
     assert nearest(X, *sizes(4, 6), keep_aspect_ratio_policy="stretch").shape == (4, 6)
 
 
+@pytest.mark.parametrize("numbers", [None, free("x", 2), known([0, 1, 2]), known([[0, 1]])])
+def test_what_the_runtime_makes_otherwise_has_no_rule(
+    numbers: CheckedTensor | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resizing, "run_node", lambda _: [numbers])
+    with pytest.raises(NoRule):
+        nearest(free("row", 3), *scales(2 / 3))
+
+
 def test_numbers_and_empty_tensors_have_no_rule() -> None:
     for x in (known(np.ones((2, 3)), np.float32), free("none", 0, 3)):
         with pytest.raises(NoRule):
@@ -177,6 +187,16 @@ def test_an_element_depends_on_all_along_resized_axes_and_on_no_other() -> None:
     one, two = smooth(x, *scales(1, 2)), smooth(other, *scales(1, 2))
     assert (one.terms[0] == two.terms[0]).all()
     assert (one.terms[1] != two.terms[1]).all()
+
+
+def test_scales_are_the_second_operand_of_an_upsample_in_every_opset() -> None:
+    for opset in (9, 13):
+        node = call("Upsample", X, known([1, 2], np.float32), mode="linear", opset=opset)
+        assert only(resize(node)).shape == (2, 6)
+
+
+def test_a_size_beyond_floats_of_32_bits_is_another_one() -> None:
+    assert smooth(free("x", 2**24 + 1), *scales(1)).shape == (2**24,)
 
 
 def test_without_a_change_it_is_its_operand() -> None:

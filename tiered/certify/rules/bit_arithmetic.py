@@ -75,13 +75,13 @@ def _sum(call: EvaluatedCall, x: CheckedTensor, y: CheckedTensor, *, is_negated:
         there = _is(y, 0.0 if is_float and is_negated else zero)
         return _kept(call, "add-negative-zero", there, first, made)
 
-    found = elementwise(call, make)
+    (found,) = elementwise(call, make)
     for one, other, other_zero in ((x, y, -0.0 if is_negated else 0.0), (y, x, 0.0)):
         # The sum is the operand but for the signs of its zeros.
         is_zero = is_float and not (is_negated and one is y) and np.all(_is(other, other_zero))
-        if is_zero and found[0] is not None and found[0].shape == one.shape and one.known is None:
-            found[0].form = WithoutSign(one)
-    return found
+        if is_zero and found.shape == one.shape and one.known is None:
+            found.form = WithoutSign(one)
+    return [found]
 
 
 def mul(call: EvaluatedCall) -> Results:
@@ -153,7 +153,7 @@ def neg(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     if x.dtype not in _SIGNED:
         (made,) = elementwise(call)
-        if made is not None and x.known is None and numpy_dtype(x.dtype).kind == "i":
+        if x.known is None and numpy_dtype(x.dtype).kind == "i":
             made.form = Negative(x)
         return [made]
     call.axioms.add("neg-neg")
@@ -187,9 +187,6 @@ def power(call: EvaluatedCall) -> Results:
 def reciprocal(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     one = call.constant(np.ones((), numpy_dtype(x.dtype)), x.dtype)
-    if x.known is not None:
-        return elementwise(call)
-
     if x.dtype not in _SIGNED:
         return elementwise(call)
 

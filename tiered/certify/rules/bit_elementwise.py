@@ -66,7 +66,9 @@ def dtype_of_result(call: EvaluatedCall, tensors: Sequence[CheckedTensor]) -> in
     return tensors[1].dtype if call.op == "Where" else tensors[0].dtype
 
 
-def elementwise(call: EvaluatedCall, make: Callable[..., Array] | None = None) -> Results:
+def elementwise(
+    call: EvaluatedCall, make: Callable[..., Array] | None = None
+) -> list[CheckedTensor]:
     """Hash the operands at each place, or make the terms of a function of theirs."""
     tensors = [x for x in call.inputs if x is not None]
     shape, dtype = broadcast(tensors), dtype_of_result(call, tensors)

@@ -29,7 +29,7 @@ from tiered.graph.core.types import tensor_type
 Rule = Callable[[EvaluatedCall], Results]
 
 
-def pool(call: EvaluatedCall) -> Results:
+def pool(call: EvaluatedCall) -> list[CheckedTensor]:
     """MaxPool and AveragePool: a list of elements for each place, with markers for pads."""
     x = call.operand(0)
     if len(call.node.output) > 1:
@@ -62,7 +62,7 @@ def _pooled(
         call.axioms.add("quantized-again")
         inner = EvaluatedCall(call.node, [held.integers], call.opset, call.domain, call.scope)
         (integers,) = pool(inner)
-        made.form = None if integers is None else replace(held, integers=integers)
+        made.form = replace(held, integers=integers)
     return made
 
 

@@ -103,13 +103,12 @@ def where(call: EvaluatedCall) -> Results:
         call.axioms.add("where-same")
         return chosen_terms(chosen, a, b)
 
-    found = elementwise(call, make)
-    result = found[0]
-    if result is not None and x.exact == y.exact:
+    (result,) = elementwise(call, make)
+    if x.exact == y.exact:
         result.exact = x.exact
-    if result is not None and condition.known is None:
+    if condition.known is None:
         result.form = ChoiceForm(condition, x, y)
-    return found
+    return [result]
 
 
 def chosen_terms(chosen: Array, a: Array, b: Array) -> Array:

@@ -93,7 +93,7 @@ def transpose(call: EvaluatedCall) -> Results:
     return [call.moved(x, lambda a: a.transpose(perm), [x.shape[axis] for axis in perm])]
 
 
-def concat(call: EvaluatedCall) -> Results:
+def concat(call: EvaluatedCall) -> list[CheckedTensor]:
     parts = [part for part in call.inputs if part is not None]
     axis = axis_of(call.get("axis", 0), parts[0].rank)
     shapes = {(*part.shape[:axis], *part.shape[axis + 1 :]) for part in parts}
@@ -127,7 +127,7 @@ def _joined_integers(call: EvaluatedCall, parts: Sequence[CheckedTensor]) -> Deq
         call.node, [form.integers for form in forms], call.opset, call.domain, call.scope
     )
     (integers,) = concat(whole)
-    return None if integers is None else replace(forms[0], integers=integers)
+    return replace(forms[0], integers=integers)
 
 
 def split(call: EvaluatedCall) -> Results:
@@ -162,15 +162,13 @@ def slice_(call: EvaluatedCall) -> Results:
     steps = call.integers("steps", 4) or [1] * len(starts)
     index = [slice(None)] * x.rank
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        index[axis] = _range(start, end, step, x.shape[axis])
+        index[axis] = range_of(start, end, step, x.shape[axis])
     shape = [len(range(*part.indices(n))) for part, n in zip(index, x.shape, strict=True)]
     return [call.moved(x, lambda a: a[tuple(index)], shape)]
 
 
-def _range(start: int, end: int, step: int, size: int) -> slice:
+def range_of(start: int, end: int, step: int, size: int) -> slice:
     """Return a slice of numpy for one of ONNX: bounds are clamped, and never count twice."""
-    if step == 0:
-        raise Unproved("Slice with a step of 0")
     start = start + size if start < 0 else start
     end = end + size if end < 0 else end
     if step > 0:

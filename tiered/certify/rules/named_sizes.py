@@ -22,6 +22,7 @@ from tiered.certify.rules.bit_extrema import EXTREMA
 from tiered.certify.rules.casts import CASTS
 from tiered.certify.rules.kernel_windows import window_of
 from tiered.certify.rules.logic import LOGIC
+from tiered.certify.rules.moves import range_of
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size, add, multiply, subtract
 
 MOST_INTEGERS: Final = 64
@@ -305,7 +306,7 @@ def slice_(step: NodeStep) -> list[Marks]:
     shape = list(x.shape)
     for axis, start, end, by in zip(axes, starts, ends, steps, strict=True):
         size = int(str(x.shape[axis]))
-        places[axis] = slice(start, None if by < 0 and end < -size else end, by)
+        places[axis] = range_of(start, end, by, size)
         shape[axis] = len(range(*places[axis].indices(size)))
     return _moved(x, shape, lambda a: a[tuple(places)])
 

@@ -126,7 +126,7 @@ def rounded(x: Any, scale: Array, zero: Array) -> Array:
 
 def _comes_back(held: Dequantized, to: int, axis: int, scale: Array, zero: Array) -> bool:
     """Return whether every integer is itself after DequantizeLinear and QuantizeLinear."""
-    if held.integers.dtype != to or (scale.size > 1 and axis != held.axis):
+    if held.integers.dtype != to or axis != held.axis:
         return False
     if held.scale.size != scale.size or held.zero.size != zero.size:
         return False
