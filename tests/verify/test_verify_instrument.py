@@ -28,7 +28,7 @@ from tiered.passes.interface.report import Report
 from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
 from tiered.runtime.worker.child import Child
-from tiered.support.errors import RuntimeFailure, UsageError
+from tiered.support.errors import RuntimeFailure, ShapeError, UsageError
 from tiered.verify import verify_instrument
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
@@ -348,6 +348,22 @@ def test_generated_inputs_have_the_dims_that_are_asked_for(worker: Worker) -> No
     verify = Verify("each", shapes={"x": [5, 3]}, worker=worker)
     run([fuse], model(CHAIN), verify=verify)
     assert [sample.inputs.feeds["x"].shape for sample in verify.samples] == [(5, 3)] * 2
+
+
+@pytest.mark.parametrize(
+    ("shapes", "error", "message"),
+    [
+        ({"z": [5, 3]}, UsageError, "the model has no input 'z'; it has x"),
+        ({"x": [5]}, ShapeError, "input 'x' has 2 dims"),
+        ({"x": [5, 4]}, ShapeError, "dim 1 of input 'x' is 3"),
+        ({"x": "53"}, UsageError, "expected a list of dims"),
+    ],
+)
+def test_dims_that_generated_inputs_cannot_have_are_refused(
+    shapes: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        run([fuse], model(CHAIN), verify=Verify("structure", shapes=shapes))
 
 
 def test_all_passes_together_are_compared_with_the_model_before_the_outermost_pipeline(

@@ -14,6 +14,7 @@ from tiered.context import PassContext
 from tiered.graph import Model, Stamp
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import is_only_declared
+from tiered.graph.shape_inference.set_input_shapes import check_shapes
 from tiered.passes.validity import complaint_of, is_contrib_complaint_new
 from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.inputs.samples import (
@@ -118,7 +119,8 @@ class Verify:
             "off" check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`runtime/inputs/samples.py`), each
             a sample of all inputs; without any, inputs are made.
-        shapes: the dims of generated inputs, by name, as far as they are sizes.
+        shapes: the dims of generated inputs, by name, as far as they are sizes; a run raises where
+            its model has no such input or another size.
         worker: where to run; by default a process that all share, with the limits of the config
             options `verify.seconds`, `verify.memory` and `memory.max`.
 
@@ -179,6 +181,7 @@ class Verify:
             watched.first = None
             watched.changed_by.clear()
             check_given(model, self._given)
+            check_shapes(model, self._shapes)
             if self.how != "structure" and not self._is_ready:
                 # Else the start of the worker would count as time of a pass.
                 self._process().ready()

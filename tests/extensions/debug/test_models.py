@@ -14,7 +14,7 @@ from tiered.extensions.debug.models import (
     describe_output,
 )
 from tiered.runtime.compare.outputs import OutputDifference
-from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.support.errors import RuntimeFailure, ShapeError, UsageError, VerificationError
 from tiered.support.numerics import Numerics
 from tiered.testing import parse
 
@@ -38,6 +38,10 @@ def test_sizes_may_be_given() -> None:
     # What the second model fixes comes first.
     found = compare_models(parse(two), parse(two.replace("[n,", "[3,")), shapes={"x": [6, 2]})
     assert [trial.dims for trial in found.trials] == [{"n": 3, "m": 2}] * len(found.trials)
+    with pytest.raises(UsageError, match="no input 'z'; it has x"):
+        compare_models(parse(two), parse(two), shapes={"z": [6, 2]})
+    with pytest.raises(ShapeError, match="dim 0 of input 'x' is 3"):
+        compare_models(parse(two.replace("[n,", "[3,")), parse(two), shapes={"x": [6, 2]})
 
 
 def test_each_output_is_measured() -> None:

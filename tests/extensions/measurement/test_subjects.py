@@ -16,7 +16,7 @@ from tiered.extensions.measurement.subjects import (
 )
 from tiered.runtime.inputs.samples import Source
 from tiered.runtime.opening import Opening
-from tiered.support.errors import MissingOperator, ModelError, UsageError
+from tiered.support.errors import MissingOperator, ModelError, ShapeError, UsageError
 from tiered.testing import parse
 
 RELU = "(float[n,8] x) => (float[n,8] y) { y = Relu(x) }"
@@ -100,6 +100,8 @@ def test_unknown_inputs_and_dims_are_refused() -> None:
     free = made(RELU, "free")
     with pytest.raises(UsageError, match="free has no input 'z'; it has x"):
         sizes_of_inputs([free], {"z": (1,)}, {})
+    with pytest.raises(ShapeError, match="dim 1 of input 'x' is 8"):
+        sizes_of_inputs([free], {"x": (1, 9)}, {})
     with pytest.raises(UsageError, match="no input of the model has a dim 'm'"):
         sizes_of_inputs([free], {}, {"m": 1})
 

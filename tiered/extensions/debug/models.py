@@ -14,6 +14,7 @@ import onnx
 from tiered.extensions.debug.pipeline_runs import ModelLike, load, samples_of
 from tiered.extensions.debug.runtimes import Referee, refereed
 from tiered.graph.core.dtypes import is_float
+from tiered.graph.shape_inference.set_input_shapes import check_shapes
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.inputs.samples import Source, in_dtypes_of
@@ -130,11 +131,14 @@ def compare_models(
         RuntimeFailure: the first model does not run.
         VerificationError: the first model runs, the second does not.
         UsageError: a tolerance that the numeric class has not, or the second model has an input
-            that the first lacks.
+            that the first lacks, or `shapes` one that the first lacks.
+        ShapeError: `shapes` has another rank or size than the first model fixes.
     """
     promised = numerics if isinstance(numerics, Promise) else class_of(numerics, min_cosine)
     held = promised if isinstance(promised, Promise) else Promise(promised)
-    held = held.changed(computed=computed_in(load(first)))
+    model = load(first)
+    check_shapes(model, shapes or {})
+    held = held.changed(computed=computed_in(model))
     allowed = partial(compare, numerics=held, rtol=rtol, atol=atol, min_cosine=min_cosine)
     sources = list(inputs)
     kind = promised.numerics if isinstance(promised, Promise) else promised

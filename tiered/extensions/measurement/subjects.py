@@ -12,7 +12,7 @@ import onnx
 from tiered.extensions.measurement.trials import ModelProcess
 from tiered.graph import Model
 from tiered.graph.io.save import tensors_of
-from tiered.graph.shape_inference.set_input_shapes import with_dims
+from tiered.graph.shape_inference.set_input_shapes import check_shapes, with_dims
 from tiered.runtime.inputs.given_inputs import Given, check_fits
 from tiered.runtime.inputs.samples import (
     Sample,
@@ -86,6 +86,7 @@ def sizes_of_inputs(
 
     Raises:
         UsageError: the first model has no such dim or input, or an input has another rank.
+        ShapeError: an input has another fixed size, or one name would have two.
         ModelError: the file holds no model.
     """
     first = subjects[0].proto
@@ -104,6 +105,7 @@ def sizes_of_inputs(
                     f"{subjects[0].name}: input {name!r} has {inputs[name].rank} dims "
                     f"({inputs[name].type}), not {len(given)}"
                 )
+        check_shapes(model, found)
     fixed: dict[str, list[int]] = {}
     for each in subjects[1:]:
         for info in each.proto.graph.input:

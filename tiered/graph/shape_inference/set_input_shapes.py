@@ -90,9 +90,10 @@ def check_shapes(model: ModelState, shapes: Mapping[str, Sequence[int | str]]) -
     """Raise if the inputs of a model cannot have some shapes.
 
     Raises:
-        UsageError: there is no such input.
+        UsageError: there is no such input, or a size or a name is invalid.
         ShapeError: an input has another rank or another fixed size, or one name would have two.
     """
+    _check_dims(shapes, {})
     _requested(model, shapes)
 
 
@@ -198,7 +199,8 @@ def _requested(
     names: Names = {}
     for name, dims in shapes.items():
         if name not in inputs:
-            raise UsageError(f"the model has no input {name!r}; it has {', '.join(inputs)}")
+            there = ", ".join(inputs) or "none"
+            raise UsageError(f"the model has no input {name!r}; it has {there}")
         before = inputs[name].type
         if not isinstance(before, TensorType):
             raise ShapeError(f"input {name!r} is no dense tensor and has no shape to set")
