@@ -20,7 +20,7 @@ def factorize(graph: Graph, node: Node) -> Value | Skip:
         return Skip("an operand is not scaled by a constant")
     if not all(step.node.output.is_only_read_by(node) for step in (x, y)):
         return Skip("a scaled operand has other consumers")
-    if not x.is_like(y) or x.node.op_type in ("Add", "Sub"):
+    if not x.is_like(y):
         return Skip("the factors differ")
     if reason := why_no_factor(x.c):
         return reason
