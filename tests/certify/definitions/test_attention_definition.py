@@ -169,6 +169,16 @@ def test_heads_without_elements_have_a_scale() -> None:
     assert made("MultiHeadAttention", none, none, none, num_heads=2).shape == (1, 3, 0)
 
 
+def test_heads_may_be_wider_than_what_turns() -> None:
+    """By the sizes alone a row of 8 would be two heads of 4."""
+    x = unknown("x", 1, 3, 8)
+    held: dict[str, Any] = {"num_heads": 1, "rotary_embedding_dim": 4}
+    one = made("RotaryEmbedding", x, PLACES, COS, SIN, **held)
+    head = CheckedTensor(x.dtype, (1, 1, 3, 8), lambda: x.terms[:, None])
+    alone = made("RotaryEmbedding", head, PLACES, COS, SIN, rotary_embedding_dim=4)
+    assert (one.terms == alone.terms[:, 0]).all()
+
+
 def test_a_single_position_is_that_of_the_first_token() -> None:
     by_places = made("RotaryEmbedding", FOUR, number([[1, 2, 3]], np.int64), *(
         unknown(name, 4, 2) for name in ("cos", "sin")

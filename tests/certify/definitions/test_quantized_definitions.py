@@ -193,6 +193,12 @@ def test_a_product_of_integers_is_one_without_zero_points() -> None:
     assert are_same(single, ran("MatMul", real(X, [1]), real(W, 3)))
 
 
+def test_what_is_a_number_over_the_reals_has_no_integers() -> None:
+    none = unknown("none", 1, 0, 4, dtype=UINT8)
+    with pytest.raises(NoRule):
+        made("ConvInteger", none, number(np.zeros((2, 0, 2)), np.uint8))
+
+
 def test_a_convolution_of_integers_is_one_without_zero_points() -> None:
     x = unknown("image", 1, 2, 4, dtype=UINT8)
     kernel = np.array([[[1], [2]], [[3], [4]]])

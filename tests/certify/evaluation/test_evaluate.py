@@ -255,6 +255,20 @@ def test_known_operands_are_computed_by_the_runtime() -> None:
     made = one(opaque(call("Hardmax", known([1, 5, 2], np.float32))))
     assert made.known is not None
     assert made.known.tolist() == [0, 1, 0]
+    numbers, twice = known([1, 2], np.float32), known([2], np.float32)
+    resized = one(opaque(call("Resize", numbers, None, twice, mode="nearest")))
+    assert resized.known is not None
+    assert resized.known.tolist() == [1, 1, 2, 2]
+
+
+def test_a_result_that_is_absent_has_no_name() -> None:
+    scope = NameScope(setting(opset=9))
+    scope.values.update({name: free(name, 2) for name in "sbmv"}, x=free("x", 1, 2))
+    node = onnx.helper.make_node("BatchNormalization", ["x", *"sbmv"], ["y", "", ""])
+    scope.run([node])
+    assert found(scope).shape == (1, 2)
+    with pytest.raises(Unproved, match="no value '' is known"):
+        scope.find("")
 
 
 def test_two_random_operators_are_never_equal() -> None:

@@ -1,8 +1,12 @@
 """Clamps, choices, quantised numbers, loops, sequences, and sizes that nobody knows."""
 
+import numpy as np
+import onnx
 import pytest
 
+from tests.certify.call import free
 from tests.certify.test_checker import proof
+from tiered.certify.evaluation.forms import Dequantized
 
 F = "(float[N] x) => (float[N] y)"
 FF = "(float[N] x, float[N] z) => (float[N] y)"
@@ -148,6 +152,22 @@ def test_what_is_equal_is_proved(name: str) -> None:
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_in_a_bit_is_not_proved_bit_for_bit(name: str) -> None:
     assert proof(*DIFFERENT[name]).domain != "bits"
+
+
+def test_tensors_of_one_scale_have_one_number_for_it_and_for_the_zero_point() -> None:
+    def of(scale: list[float], zero: list[int], dtype: int = onnx.TensorProto.UINT8) -> Dequantized:
+        integers = free("integers", 2, dtype=dtype)
+        return Dequantized(integers, np.array(scale, np.float32), np.array(zero), 0)
+
+    one = of([0.5], [3])
+    for other, is_same in (
+        (of([0.5], [3]), True), (of([0.25], [3]), False), (of([0.5], [4]), False),
+        (of([0.5], [3], onnx.TensorProto.INT8), False), (of([0.5, 0.5], [3]), False),
+        (of([0.5], [3, 3]), False),
+    ):  # fmt: skip
+        assert one.is_scaled_as(other) == other.is_scaled_as(one) == is_same, other
+    wide = of([0.5, 0.5], [3, 3])
+    assert not wide.is_scaled_as(wide)
 
 
 def test_integers_that_shapes_are_computed_from_are_named() -> None:

@@ -12,6 +12,7 @@ from tiered.certify.reals.real_arithmetic import MOST_SUMMANDS, Summands, powere
 from tiered.certify.reals.real_meanings import REALS
 
 FLOAT16, DOUBLE = int(onnx.TensorProto.FLOAT16), int(onnx.TensorProto.DOUBLE)
+INT32 = int(onnx.TensorProto.INT32)
 
 
 def row(name: str, *, dtype: int = FLOAT) -> CheckedTensor:
@@ -91,6 +92,10 @@ def test_integers_have_no_ran() -> None:
     assert not are_same(ran("Sub", ran("Add", n, m), m), ran("Add", n, number(0, np.int64)))
     for op in ("Sub", "Mul", "Div"):
         assert ran(op, n, m).dtype == INT64
+    summed = row("s", dtype=INT64)
+    summed.form = Summands((n, m))
+    for op in ("Mul", "Div"):
+        assert ran(op, summed, two).form is None, op
     assert ran("Neg", n).dtype == INT64
 
 
@@ -157,6 +162,17 @@ def test_a_wider_float_has_the_same_numbers() -> None:
     assert are_same(cast(n, FLOAT), n)
     like = ran("CastLike", x, row("d", dtype=DOUBLE))
     assert (like.dtype, are_same(like, x)) == (DOUBLE, True)
+
+
+def test_casts_of_other_classes_are_those_of_bits() -> None:
+    """A Cast of integers to wider ones uses an axiom; the other way round it wraps."""
+    for narrow, wide, axioms in ((INT32, INT64, {"cast-wider"}), (INT64, INT32, set[str]())):
+        node = call("Cast", row("n", dtype=narrow), to=wide, domain=DOMAIN)
+        REALS["Cast"](node)
+        assert node.axioms == axioms
+    for number_, to in ((number([1.5], np.float16), FLOAT), (number([1.5]), FLOAT)):
+        assert cast(number_, to).known == [1.5]
+    assert cast(number([3], np.int64), FLOAT).known == [3]
 
 
 def test_a_narrower_float_rounds() -> None:

@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.certify.call import FLOAT, INT64, call
+from tests.certify.call import FLOAT, INT64, call, only
 from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import SumsToOne
 from tiered.certify.evaluation.values import CheckedTensor, Misfit, Unproved
+from tiered.certify.reals.lifting import lifted
 from tiered.certify.reals.real_arithmetic import Summands
 from tiered.certify.reals.real_products import conv, gemm, matmul
+from tiered.certify.rules.product_terms import PRODUCTS
 
 
 def scaled(given: CheckedTensor, factor: float) -> CheckedTensor:
@@ -213,6 +215,24 @@ def test_without_channels_all_are_zero_plus_the_bias() -> None:
     bias = unknown("bias", 2)
     biased = ran("Conv", none, weights, bias)
     assert are_same(biased, plus(made, CheckedTensor(FLOAT, (2, 1), lambda: bias.terms[:, None])))
+
+
+@pytest.mark.parametrize(
+    ("image", "weights"), [((2, 0), (3, 0)), ((2, 3), (4, 3, 1)), ((2,), (3,)), ((0,), (0,))]
+)
+def test_without_sizes_there_are_no_windows(
+    image: tuple[int, ...], weights: tuple[int, ...]
+) -> None:
+    with pytest.raises(Unproved, match="Conv of an empty tensor, or of another rank"):
+        ran("Conv", unknown("image", *image), number(np.zeros(weights)))
+
+
+def test_a_convolution_of_integers_is_that_of_bits() -> None:
+    image, bias = unknown("image", 1, 2, 4, dtype=INT64), unknown("bias", 2, dtype=INT64)
+    for weights in (number(np.ones((2, 2, 2)), np.int64), unknown("w", 2, 2, 2, dtype=INT64)):
+        for inputs in ((image, weights), (image, weights, bias)):
+            node = call("Conv", *inputs, domain=DOMAIN)
+            assert are_same(only(conv(node)), only(lifted(PRODUCTS["Conv"])(node)))
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:

@@ -10,8 +10,10 @@ from tiered import Model
 from tiered.certify.checker import Checker, Proof
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
-from tiered.certify.regions.sweep import DEPTHS, MOST_FAILED, Sweep, SweepStep, Swept
+from tiered.certify.regions import sweep as sweep_module
+from tiered.certify.regions.sweep import DEPTHS, MOST_FAILED, Sweep, SweepStep, Swept, _cone
 from tiered.testing import parse
+from tiered.verify.part_extraction import GraphPart
 
 BEFORE = """(float[N,4] x) => (float[N,4] y, float[N,4] z) <float one = {1}, float two = {2},
     int64[2] s = {-1, 4}> {
@@ -311,6 +313,37 @@ def test_outputs_are_tried_whatever_their_size_and_others_up_to_a_limit() -> Non
             assert step is not None
             assert step.proof.reason == (because if is_large and not is_output else "tried")
             assert step.is_output == is_output
+
+
+def test_the_nodes_before_a_value_end_at_borders_inputs_and_constants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """(float[4] x) => (float[2] y) <float[1] w = {2}> {
+        a, b = Split<num_outputs = 2>(x)  c = Add(a, b)  d = Mul(c, w)  y = Neg(d) }"""
+    part = GraphPart.of(parse(text))
+    for name, borders, nodes, reads in (
+        ("y", "", {0, 1, 2, 3}, []),
+        ("y", "x", {0, 1, 2, 3}, ["x"]),
+        ("y", "c", {2, 3}, ["c"]),
+        ("c", "c", {0, 1}, []),
+        ("c", "a", {0, 1}, []),  # which the node of b computes, too
+        ("x", "", set[int](), ["x"]),
+        ("w", "", set[int](), []),
+    ):
+        found, read = _cone(part, name, lambda value, _, held=borders: value in held)
+        producers = [part.producer[each] for each in "acdy"]
+        assert {producers.index(at) for at in found} == nodes, (name, borders)
+        assert read == (reads or (["x"] if 0 in nodes else [])), (name, borders)
+    monkeypatch.setattr(sweep_module, "MOST_NODES", 3)
+    assert len(_cone(part, "d", lambda *_: False)[0]) == 3
+    with pytest.raises(Unproved, match="more than 3 nodes differ before y"):
+        _cone(part, "y", lambda *_: False)
+
+
+def test_the_weakest_domain_is_that_of_all() -> None:
+    for domains, weakest in (((), "bits"), (("bits",), "bits"), (("bits", "reals"), "reals")):
+        steps = [SweepStep("a", Proof(each), None, is_output=False) for each in domains]
+        assert Swept(steps).domain == weakest
 
 
 def test_a_region_begins_at_common_values_of_a_known_type() -> None:

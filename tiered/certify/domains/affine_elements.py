@@ -219,9 +219,10 @@ class Affine:
         if weights is None:
             return self._bilinear(rows, columns)
         scale, offset = _common(rows)
-        if scale is None or offset is None:
+        if scale is None:
             rows, scale = of_atoms(self.plain(rows)), np.ones(rows.shape[-1])
             offset = np.zeros(rows.shape[-1])
+        assert offset is not None
         left = listed(seed_of("row"), atoms_of(rows))[..., :, None]
         numbers = finite(weights.astype(np.float64))
         wide = np.moveaxis(numbers, -2, 0)[..., None, :]  # [k, ..., 1, n]

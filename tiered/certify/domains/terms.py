@@ -147,7 +147,7 @@ def kind_of(dtype: np.dtype[Any]) -> str:
         return "string"
     if dtype.kind in "bc":
         return "bool" if dtype.kind == "b" else "complex"
-    if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
+    if dtype.name.startswith(("int", "uint")):
         return "integer"
     return "float"
 

@@ -35,11 +35,12 @@ class Padded:
 
 def pad(call: EvaluatedCall) -> Results:
     (made,) = MOVES["Pad"](call)
+    assert made is not None
     x = call.operand(0)
     filler = call.operand(2).known if call.has(2) else np.asarray(call.get("value", 0.0))
     is_float = class_of(x.dtype) == "float"
     is_plain = call.get("mode", "constant") == "constant" and filler is not None and is_float
-    if made is not None and made is not x and x.known is None and is_plain:
+    if made is not x and x.known is None and is_plain:
         assert filler is not None
         inside = np.pad(np.ones(x.shape, bool), widths_of(call, x))
         made.form = Padded(x, float(filler.reshape(())), inside)

@@ -70,7 +70,7 @@ def _of_unknowns(call: EvaluatedCall, x: CheckedTensor, y: CheckedTensor) -> Che
     def parts() -> tuple[Array, Array]:
         columns = y.terms
         added = domain.constant(np.zeros(rows))
-        if not columns.size or not columns["o"].any():
+        if not columns["o"].any():
             return domain.dots(x.terms, columns, None), added
         bare = affine(columns["a"], columns["b"], columns["s"], 0.0)
         offsets = columns["o"]
@@ -170,9 +170,10 @@ def _windows_of(domain: Affine, windows: KernelWindows, x: Array, weights: Array
     group, kernel = len(weights), windows.places.shape[1]
     scale, offset = by_channel(x, has_pads=bool((windows.places < 0).any()))
     zero = domain.constant(np.zeros(()))
-    if scale is None or offset is None:
+    if scale is None:
         x, zero, scale = of_atoms(domain.plain(x)), domain.plain(zero), np.ones(x.shape[1])
         offset = np.zeros(x.shape[1])
+    assert offset is not None
     rows = windows.rows(seed_of("row"), atoms_of(x), atoms_of(zero), group)
     scales, offsets = (np.repeat(each, kernel).reshape(group, 1, -1) for each in (scale, offset))
     columns = np.moveaxis(scales * weights, -1, 0)[..., None]

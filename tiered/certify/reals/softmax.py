@@ -32,7 +32,8 @@ def without_shifts(rule: Rule) -> Rule:
         inner = EvaluatedCall(call.node, [x], call.opset, call.domain, call.scope)
         inner.axioms = call.axioms
         (made,) = rule(inner)
-        if made is not None and made.form is None and is_last:
+        assert made is not None
+        if is_last:
             made.form = SumsToOne()
         return [made]
 

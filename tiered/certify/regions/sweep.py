@@ -337,8 +337,6 @@ def _cone(
                 if value in part.inputs:
                     reads[value] = None
                 continue
-            if at in nodes:
-                continue
             nodes.add(at)
             if len(nodes) > MOST_NODES:
                 raise Unproved(f"more than {MOST_NODES} nodes differ before {name}")
