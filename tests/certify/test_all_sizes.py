@@ -255,6 +255,15 @@ def test_some_sizes_that_were_tried_hold_each_pattern(
     assert (why_not_for_all(problem, proved) == "") is is_enough
 
 
+def test_a_local_function_of_an_operator_s_name_is_not_the_operator() -> None:
+    problem = whole_problem(*map(_checked_at_some, ("y = Neg(x)", "y = Neg(x)")))
+    one, other = problem.sides
+    own = replace(other, functions={("", "Neg", ""): onnx.FunctionProto()})
+    for sides in ((one, own), (own, one)):
+        found = why_not_for_all(replace(problem, sides=sides), [{"N": 2, "M": 2}])
+        assert found == "Neg may depend on sizes"
+
+
 def test_a_border_has_known_dims_and_integers_or_is_sized() -> None:
     problem = whole_problem(*map(_checked_at_some, ("y = Neg(x)", "y = Neg(x)")))
     with pytest.raises(Dependent, match="the rank or a size of x is not known"):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self, cast
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -447,8 +448,14 @@ def test_tensors_are_equal_by_type_and_elements() -> None:
         (x, x, True), (x, free("x", 2), True), (x, z, False), (x, wide, False),
         (x, free("x", 3), False), (x, None, False), (None, x, False), (None, None, True),
         (one, two, True), (one, known([2, 1]), False), (one, x, False),
+        (one, free("n", 2, dtype=INT64), False), (free("n", 2, dtype=INT64), one, False),
+        (known(["a"], object), known(["a"], object), True),
+        (known(["a"], object), known(["b"], object), False),
+        (known([0, 1], ml_dtypes.bfloat16), known([0, 1], ml_dtypes.bfloat16), True),
+        (known([0], ml_dtypes.bfloat16), known([-0.0], ml_dtypes.bfloat16), False),
         (TensorList(FLOAT, [x, z]), TensorList(FLOAT, [x, z]), True),
         (TensorList(FLOAT, [x]), TensorList(FLOAT, [x, z]), False),
+        (x, TensorList(FLOAT, [x]), False),
         (TensorList(FLOAT, [x]), x, False),
     ):  # fmt: skip
         assert checker._equal(domain, a, b) is is_equal

@@ -81,6 +81,12 @@ def test_without_outputs_nothing_is_compared() -> None:
         run_both(none, EXACT)
 
 
+def test_without_samples_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.certify.trial_runs.samples_for", lambda *_: [])
+    with pytest.raises(Unproved, match="nothing could be compared"):
+        run_both(problem("y = Add(x, z)", "y = Add(z, x)"), EXACT)
+
+
 def test_a_side_is_a_model_of_its_own() -> None:
     given = problem("y = Mul(x, k)", "y = Mul(k, x)", HEAD.replace("y)", "y) <float k = {3}>"))
     made = model_of(given, given.sides[0], TrialSizes((4,), 3))

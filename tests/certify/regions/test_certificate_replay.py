@@ -5,17 +5,21 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 from tiered import Model, optimize
 from tiered.certify.evaluation.values import Unproved
-from tiered.certify.regions.certificate_replay import CertificateReplay, Checked, Tampered
+from tiered.certify.regions.certificate_replay import CertificateReplay, Checked, Tampered, _lost
+from tiered.certify.regions.region_text import digest_of
 from tiered.cli import main
+from tiered.graph.core.tensor import Tensor as Stored
 from tiered.testing import parse
 from tiered.verify.part_extraction import GraphPart
 
@@ -366,3 +370,73 @@ def test_a_constant_that_nodes_compute_keeps_its_rank() -> None:
         found = CertificateReplay._folded(replay, "c", [0])
         assert found is not None
         assert found.shape == shape
+        replay._unknown = {"k"}
+        assert CertificateReplay._folded(replay, "c", [0]) is None
+
+
+def test_what_nodes_compute_of_no_constants_is_no_constant() -> None:
+    part = GraphPart.of(
+        parse("""(float[2] x) => (float[2] y) {
+            a = Neg(x)  b = RandomNormal<shape = [2]>()  c = Add(a, b)  y = Neg(c) }""")
+    )
+    replay: Any = SimpleNamespace(_now=part, _unknown=set())
+    for name, nodes in (("a", [0]), ("b", [1]), ("c", [0, 1, 2]), ("nowhere", [1])):
+        assert CertificateReplay._folded(replay, name, nodes) is None, name
+
+
+def test_a_new_constant_is_one_of_its_digest_or_unknown() -> None:
+    one, two = (Stored(None, np.array([number], np.float32)) for number in (1, 2))
+    text = "(float[1] x) => (float[1] y) {} {{ y = Neg(x) }}"
+    none, held = (GraphPart.of(parse(text.format(each))) for each in ("", "<float[1] c = {1}>"))
+    wanted = digest_of(one)
+    for now, after, given, folded, expected in (
+        (held, none, {}, None, [1]),
+        (none, held, {}, None, [1]),
+        (none, none, {wanted: one}, None, [1]),
+        (none, none, {wanted: two}, one, None),
+        (none, none, {}, one, [1]),
+        (none, none, {}, two, None),
+        (none, none, {}, None, None),
+    ):
+        replay: Any = SimpleNamespace(
+            _now=now, _after=after, _given=given, _unknown={"c", "other"},
+            _constant=partial(CertificateReplay._constant, None),  # type: ignore[arg-type]
+            _folded=lambda _, __, it=folded: it,
+        )  # fmt: skip
+        region = {"constants": [{}, {"c": wanted}]}
+        made = CertificateReplay._with_values(replay, region, [])
+        assert [*made] == ["c"]
+        assert made["c"].numpy().tolist() == (expected or [])
+        assert replay._unknown == ({"other"} if expected else {"c", "other"})
+
+
+def test_the_constants_that_are_read_are_those_of_the_second_model() -> None:
+    text = "(float[1] x) => (float[1] y) {} {{ y = Mul(x, c) }}"
+    sides = [
+        GraphPart.of(parse(text.format(each)))
+        for each in ("<float[1] c = {1}>", "<float[1] c = {2}>", "<float[1] d = {1}>")
+    ]
+    for now, is_same in zip(sides, (True, False, False), strict=True):
+        replay: Any = SimpleNamespace(
+            _now=now,
+            _after=sides[0],
+            _constant=partial(CertificateReplay._constant, None),  # type: ignore[arg-type]
+        )
+        if is_same:
+            CertificateReplay._compare(replay)
+            continue
+        with pytest.raises(Tampered, match="the rewrites end in another constant c"):
+            CertificateReplay._compare(replay)
+
+
+def test_a_value_that_is_read_outside_is_not_taken_away() -> None:
+    head = "(float[2] x, int64[1] k) => (float[?] y)"
+    before = GraphPart.of(parse(f"{head} {{ , i = TopK(x, k)  y = Cast<to = 1>(i) }}"))
+    for text, lost in (
+        ("y = Cast<to = 1>(i)", "i"),
+        (", i = TopK(x, k)  y = Cast<to = 1>(i)", ""),
+        ("y = Neg(x)", ""),
+        ("y = Clip(x, , x)", ""),  # which reads no value by the name ""
+    ):
+        after = GraphPart.of(parse(f"{head} {{ {text} }}"))
+        assert _lost((before, after), (frozenset({0}), frozenset())) == lost, text

@@ -81,6 +81,7 @@ def test_an_overridable_default_is_not_known() -> None:
     given = KnownSizes(GraphPart.of(proto), lambda name: border_of(model, name))
     assert given.value("d", at(2)) is None
     assert given.value("s", at(2)) is None
+    assert side_of(given.part, [*given.part.nodes], ["d"]).constants == {}
 
 
 @pytest.mark.parametrize(("size", "is_known"), [(64, True), (65, False)])
@@ -120,8 +121,11 @@ def test_long_chains_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_has_no_shape_has_no_integers() -> None:
     text = "(float[2] x) => (float[?] y) { i = NonZero(x)  s = Shape(i)  y = Neg(x) }"
     part = GraphPart.of(parse(text))
-    given = KnownSizes(part, lambda _: None)
-    assert given.value("s", at(2)) is None
+    assert KnownSizes(part, lambda _: None).value("s", at(2)) is None
+    assert KnownSizes(part, lambda name: Border(INT64, (-1,), name)).value("s", at(2)) is None
+    fixed = KnownSizes(part, lambda name: Border(INT64, (1, 5), name)).value("s", at(2))
+    assert fixed is not None
+    assert fixed.tolist() == [1, 5]
 
 
 def test_given_values_are_those_that_are_known() -> None:

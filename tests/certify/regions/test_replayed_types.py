@@ -46,6 +46,7 @@ def test_what_reads_a_value_of_unknown_type_has_none() -> None:
         "u = own.F(x)  y = Neg(x)", "u = own.F(x)  y = Neg(x)  a = Neg(u)", appended=True
     )
     assert (found("a"), found("u")) == (None, None)
+    assert types_of("y = Neg(x)", "y = Neg(x)  u = own.F(x)", appended=True)("u") is None
 
 
 def test_dims_of_a_later_rewrite_are_those_of_an_earlier_one() -> None:

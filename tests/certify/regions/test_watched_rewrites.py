@@ -11,6 +11,7 @@ from tiered import Model, Node
 from tiered.certify.checker import Proof
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border
+from tiered.certify.regions import watched_rewrites
 from tiered.certify.regions.watched_rewrites import (
     STEPS,
     Kind,
@@ -236,11 +237,21 @@ def test_a_border_of_unknown_rank_is_named() -> None:
     assert border_of(model, "u") is None
     model.main.set_type(named(model, "u"), tensor_type(FLOAT, None))
     assert border_of(model, "u") == Border(FLOAT, None, "u")
+    model.main.set_type(named(model, "u"), tensor_type(FLOAT, (None, 3)))
+    assert str(border_of(model, "u")) == "float[u[0],3]"
 
 
-@pytest.mark.parametrize("name", ["b", "m", "f"])
+def test_nodes_around_others_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, found in ((3, 2), (5, 2), (6, 6), (14, 14), (1, 0)):
+        monkeypatch.setattr(watched_rewrites, "MOST_BETWEEN", most)
+        around = watched_rewrites._around([0], lambda at: [2 * at + 1, 2 * at + 2])
+        assert around == {*range(1, found + 1)}, most
+
+
+@pytest.mark.parametrize("name", ["b", "m", "f", "q"])
 def test_only_integers_of_vectors_are_known_elements(name: str) -> None:
-    text = """(float[N] x) => (float[N] y) <bool[1] b = {1}, int64[1,1] m = {3}, float[1] f = {2}> {
-        c = Not(b)  d = Neg(m)  e = Neg(f)  y = Neg(x) }"""
+    text = """(float[N] x, int64[1] i) => (float[N] y) <bool[1] b = {1}, int64[1,1] m = {3},
+        float[1] f = {2}, int64[1] k = {4}> {
+        q = Concat<axis = 0>(k, i)  c = Not(b)  d = Neg(m)  e = Neg(f)  y = Neg(x) }"""
     border = border_of(parsed(text), name)
     assert border is None or border.elements is None

@@ -160,8 +160,7 @@ class KnownSizes:
 
     def _free(self, name: str, sizes: TrialSizes) -> CheckedTensor:
         border = self._types(name)
-        shape = None if border is None else border.shape(sizes)
-        if border is None or shape is None:
+        if border is None or (shape := border.shape(sizes)) is None:
             raise Unproved(f"no shape of {name} is known")
         return free(Bits(), TensorType(border.dtype, shape), ("border", name))
 
