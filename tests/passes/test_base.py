@@ -211,7 +211,9 @@ def test_a_pass_may_call_another(call: Callable[[Pass], Any]) -> None:
 @pytest.mark.parametrize("result", [1, proto()])
 def test_what_a_pass_returns_is_not_lost_silently(result: Any) -> None:
     pass_ = tiered.module_pass(opt_level=0, name="returns")(lambda model, ctx: result)
-    with pytest.raises(UsageError, match=r"returns returned a .*: a pass edits in place"):
+    with pytest.raises(
+        UsageError, match=r"returns returned an object of type .*: a pass edits in place"
+    ):
         pass_(model())
 
 

@@ -80,7 +80,9 @@ def test_a_pass_returns_nothing_a_skip_or_its_argument() -> None:
     made.returned(Skip("too small"), of)
     assert [note.reason for note in made.notes()["missed"]] == ["too small"]
     for other in (3, model(), Held(None)):
-        with pytest.raises(UsageError, match=f"look returned a {type(other).__name__}: a pass"):
+        with pytest.raises(
+            UsageError, match=f"look returned an object of type {type(other).__name__}: a pass"
+        ):
             made.returned(other, of)
 
 

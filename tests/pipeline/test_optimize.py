@@ -355,7 +355,7 @@ def test_level_3_has_no_more_nodes_than_level_2(nodes: str) -> None:
     ("shapes", "error", "message"),
     [
         ({"other": [2]}, UsageError, "no input 'other'; it has x"),
-        ({"x": [2, 3]}, ShapeError, "has 1 dims"),
+        ({"x": [2, 3]}, ShapeError, "has 1 dim"),
         ({"x": [3]}, ShapeError, "it cannot be 3"),
     ],
 )

@@ -22,11 +22,11 @@ def test_several_operators_can_be_called_at_once() -> None:
 WRONG = {
     "op.Reluu(var.x)": "no operator 'Reluu'; did you mean 'Relu'",
     "op.Relu(var.x, var.y)": "takes X; the pattern has 2 operands",
-    "op.Conv(var.x)": "takes X, W, B; the pattern has 1 operands",
+    "op.Conv(var.x)": "takes X, W, B; the pattern has 1 operand",
     "op.Concat(rest.a, axs=1)": "has no attribute 'axs'; it has axis; did you mean 'axis'",
     "op.Concat(rest.a, axis=1.5)": "attribute 'axis' is INT, so never 1.5",
     "op.Transpose(var.x, perm=1)": "attribute 'perm' is INTS, so never 1",
-    "op.Relu(var.x).out(1)": "has 1 outputs, so no output 1",
+    "op.Relu(var.x).out(1)": "has 1 output, so no output 1",
     "op.Add(rest.a, var.x)": "rest.a may only be the last operand",
     "op.Concat(var.axis, axis=var.axis)": "'axis' cannot be both attribute and value",
     "op.Add(var.x, 'text')": "'text' is no operand",

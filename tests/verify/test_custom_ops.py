@@ -31,8 +31,11 @@ def gate_linear(x: Any, w: Any) -> Any:
     return product / (1 + np.exp(-product))
 
 
-@rewrite(op.Mul(op.MatMul(var.x, var.w), op.Sigmoid(op.MatMul(var.x, var.w))), opt_level=None,
-         numerics="reassociating")
+@rewrite(
+    op.Mul(op.MatMul(var.x, var.w), op.Sigmoid(op.MatMul(var.x, var.w))),
+    opt_level=None,
+    numerics="reassociating",
+)
 def fuse_gate_linear(graph: Graph, x: Value, w: Value) -> Value:
     """One operator of the target's."""
     result: Value = graph.op("zeta").GateLinear(x, w)
@@ -70,8 +73,12 @@ def verified(backend: Backend | None = None, how: Any = "each", **settings: Any)
 @pytest.mark.parametrize("how", ["each", "region", "final"])
 @pytest.mark.parametrize(
     "definition",
-    [{"body": BODY}, {"body": HEADER + BODY}, {"reference": gate_linear},
-     {"reference": "tests.verify.test_custom_ops:gate_linear"}],
+    [
+        {"body": BODY},
+        {"body": HEADER + BODY},
+        {"reference": gate_linear},
+        {"reference": "tests.verify.test_custom_ops:gate_linear"},
+    ],
 )
 def test_a_definition_makes_the_operator_run(definition: Any, how: str) -> None:
     result = verified(zeta(**definition), how)
@@ -84,8 +91,10 @@ def test_a_definition_makes_the_operator_run(definition: Any, how: str) -> None:
 
 
 def test_a_wrong_fusion_is_wrong_by_the_definition() -> None:
-    for definition in ({"body": BODY.replace("Mul(p, s)", "Add(p, s)")},
-                       {"reference": lambda x, w: x @ w}):
+    for definition in (
+        {"body": BODY.replace("Mul(p, s)", "Add(p, s)")},
+        {"reference": lambda x, w: x @ w},
+    ):
         with pytest.raises(VerificationError, match="fuse_gate_linear changed output 'y'"):
             verified(zeta(**definition))
 
@@ -159,7 +168,7 @@ def test_a_reference_gets_attributes_and_absent_operands() -> None:
     ("reference", "says"),
     [
         (lambda x, w: 1 / 0, "the reference of zeta::GateLinear failed: ZeroDivisionError"),
-        (lambda x, w: (x, w), "returned 2 arrays; the node has 1 outputs"),
+        (lambda x, w: (x, w), "returned 2 arrays; the node has 1 output"),
     ],
 )
 def test_a_reference_that_fails_is_named(reference: Any, says: str) -> None:

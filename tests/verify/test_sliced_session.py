@@ -216,7 +216,7 @@ def test_what_a_reference_raises_or_returns_is_named(own: dict[str, Any]) -> Non
     with pytest.raises(RuntimeFailure) as failed:
         sliced(worker, custom()).run({"x": X})
     assert str(failed.value) == (
-        "the reference of own::Split returned 1 arrays; the node has 2 outputs"
+        "the reference of own::Split returned 1 array; the node has 2 outputs"
     )
 
     def fails(*_operands: Any, **_attributes: Any) -> Any:

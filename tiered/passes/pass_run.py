@@ -72,8 +72,9 @@ class PassRun:
             self.note("missed", outcome)
         elif outcome is not None and edited_by(outcome) is not subject:
             raise UsageError(
-                f"{self.pass_.name} returned a {type(outcome).__name__}: a pass edits in place and "
-                "returns None or a Skip (tiered.proto_pass lifts functions that return a model)"
+                f"{self.pass_.name} returned an object of type {type(outcome).__name__}: a pass "
+                "edits in place and returns None or a Skip (tiered.proto_pass lifts functions that "
+                "return a model)"
             )
 
     def notes(self) -> dict[str, Any]:

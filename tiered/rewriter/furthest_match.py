@@ -33,6 +33,7 @@ from tiered.rewriter.registers import UNBOUND, Registers
 from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
 from tiered.rewriter.steps import Linker, Step
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.graph.api import Model
@@ -265,7 +266,7 @@ class _Trace(Linker):
             owner, index = self._operand_of[at]
             return f"operand {index} of {_shown(registers[owner])}"
         if isinstance(subject, tuple):
-            return f"{len(subject)} nodes down to {_shown(subject[-1])}"
+            return f"{counted(len(subject), 'node')} down to {_shown(subject[-1])}"
         if not isinstance(subject, Value | None):
             return _shown(subject)
         chains = (part.subject for part in self._parts if isinstance(part.subject, tuple))
@@ -319,7 +320,7 @@ class _Trace(Linker):
         count, fits = len(operands_of(node)), str(len(pattern.operands))
         if pattern.operands and isinstance(pattern.operands[-1], Anything | Rest):
             fits = f"at least {len(pattern.operands) - 1}"
-        return f"{_shown(node)} has {count} operands; {pattern} takes {fits}"
+        return f"{_shown(node)} has {counted(count, 'operand')}; {pattern} takes {fits}"
 
     def _unmet(self, program: Program, registers: Registers) -> str:
         """Return which attribute or condition does not hold in a match of all operators."""

@@ -28,6 +28,7 @@ from tiered.rewriter.pattern import (
     VariablePattern,
     operator_text,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import did_you_mean
 
 
@@ -201,7 +202,8 @@ def _check_operands(pattern: OpPattern, schema: Schema) -> None:
     if len(operands) > schema.max_input or (len(operands) < schema.min_input and not is_open):
         names = ", ".join(input_names(schema))
         raise PatternError(
-            f"{Operator(pattern.key)} takes {names}; the pattern has {len(operands)} operands"
+            f"{Operator(pattern.key)} takes {names}; the pattern "
+            f"has {counted(len(operands), 'operand')}"
         )
 
 

@@ -19,6 +19,7 @@ from tiered.graph.core.schema import schema_of
 from tiered.graph.queries.op_traits import COMMUTATIVE
 from tiered.rewriter.constant_match import LARGEST, is_near, is_number, is_same
 from tiered.rewriter.var_conditions import Condition
+from tiered.support.amounts import counted
 from tiered.support.loading import LoadedLater
 
 if TYPE_CHECKING:
@@ -312,7 +313,8 @@ class OpPattern(Pattern):
         schema = schema_of(self.op_type, self.domain)
         if schema is not None and index >= schema.max_output:
             raise PatternError(
-                f"{operator_text(self.key)} has {schema.max_output} outputs, so no output {index}"
+                f"{operator_text(self.key)} has {counted(schema.max_output, 'output')}, "
+                f"so no output {index}"
             )
         return dataclasses.replace(self, output=index, conditions=(), first=self.identity)
 

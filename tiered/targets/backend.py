@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import TensorType
+from tiered.support.amounts import counted
 from tiered.targets.coverage import Coverage, coverage_of
 from tiered.targets.custom import CustomOperator
 from tiered.targets.operator_rule import (
@@ -116,7 +117,7 @@ class Backend:
         return self.name
 
     def __repr__(self) -> str:
-        return f"<Backend {self.name!r}, {len(self.operators)} operators>"
+        return f"<Backend {self.name!r}, {counted(len(self.operators), 'operator')}>"
 
     @cached_property
     def digest(self) -> str:

@@ -17,6 +17,7 @@ import onnx
 from tiered.graph.core.types import type_proto_of
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import as_proto
+from tiered.support.amounts import counted
 from tiered.support.errors import RAISED, OutOfMemory, RuntimeFailure
 from tiered.targets.custom import Key
 from tiered.verify.changed_region import bytes_read
@@ -176,7 +177,8 @@ class SlicedSession:
         results = made if isinstance(made, tuple | list) else (made,)
         if len(results) != len(node.output):
             raise RuntimeFailure(
-                f"{name} returned {len(results)} arrays; the node has {len(node.output)} outputs"
+                f"{name} returned {counted(len(results), 'array')}; "
+                f"the node has {counted(len(node.output), 'output')}"
             )
         return {to: np.asarray(each) for to, each in zip(node.output, results, strict=True) if to}
 

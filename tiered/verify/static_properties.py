@@ -13,6 +13,7 @@ import networkx as nx
 import onnx
 
 from tiered.graph import Graph, Model
+from tiered.support.amounts import counted
 from tiered.support.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -107,8 +108,9 @@ def _check_alike(here: Graph, there: Graph) -> None:
             raise VerificationError(f"{side} {names[1]} expected, not {names[0]}")
     if not _are_alike(here, there):
         raise VerificationError(
-            f"graph {here.name!r} ({len(here)} nodes) is not isomorphic to {there.name!r} "
-            f"({len(there)} nodes)"
+            f"graph {here.name!r} ({counted(len(here), 'node')}) is not isomorphic to "
+            f"{there.name!r} "
+            f"({counted(len(there), 'node')})"
         )
 
 

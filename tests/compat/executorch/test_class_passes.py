@@ -82,7 +82,7 @@ def test_another_model_that_a_pass_returns_is_the_result() -> None:
     view = Model.from_proto(parse(TEXT))
     assert Copies()(view) == (view, True)
     assert view.main.nodes[0].name == "copied"
-    with pytest.raises(UsageError, match="returned a str"):
+    with pytest.raises(UsageError, match="returned an object of type str"):
         PassManager([lambda model: "nothing"])(parse(TEXT))
 
 
@@ -179,7 +179,9 @@ def test_a_matcher_takes_flags_by_place_and_protos() -> None:
     matcher = executorch.SubgraphMatcher("(x) => (y) { y = Neg(x) }", True, False, True, False)
     (found,) = matcher.match(proto)
     assert [value.name for value in found.returning_nodes] == ["y"]
-    with pytest.raises(UsageError, match="match takes a Model or a Graph, not a str"):
+    with pytest.raises(
+        UsageError, match="match takes a Model or a Graph, not an object of type str"
+    ):
         matcher.match("model.onnx")  # type: ignore[arg-type]  # on purpose
 
 

@@ -58,7 +58,7 @@ def test_an_output_may_become_an_input_of_the_graph() -> None:
     gm.graph.eliminate_dead_code()
     assert ops(gm) == ["Identity"]
     onnx.checker.check_model(gm.to_proto(), full_check=True)
-    with pytest.raises(UsageError, match="the graph has 1 outputs, not 2"):
+    with pytest.raises(UsageError, match="the graph has 1 output, not 2"):
         gm.graph.output((x, x))
     with pytest.raises(UsageError, match="a value, not None"):
         gm.graph.output((None,))

@@ -56,7 +56,7 @@ def test_it_is_made_with_the_arguments_that_are_asked_for() -> None:
     assert made.graph.node[0].name == "n0"
     assert given.graph.node[0].name == "node_a"
     assert poprt.get_pass("fold_constant", max_growth="2%").name == "fold_constant"
-    with pytest.raises(UsageError, match="takes 1 arguments, not 2"):
+    with pytest.raises(UsageError, match="takes 1 argument, not 2"):
         poprt.get_pass("fold_constant", 1, 2)
 
 

@@ -35,7 +35,7 @@ def test_operands_are_set_one_by_one() -> None:
     relu = ppq.operations["node_a"]
     relu.set_output(0, made)
     assert relu.outputs == (made,)
-    with pytest.raises(ModelError, match="has 1 outputs, so no output 1"):
+    with pytest.raises(ModelError, match="has 1 output, so no output 1"):
         relu.set_output(1, made)
 
 
@@ -170,7 +170,7 @@ def test_a_source_is_exchanged() -> None:
     c.source_op = made
     assert [each.type for each in on.topological_sort()][-2:] == ["Cos", "Abs"]
     relu = on.operations["node_y"]
-    with pytest.raises(ModelError, match="'node_y' has 1 outputs, and Abs no more: all are used"):
+    with pytest.raises(ModelError, match="'node_y' has 1 output, and Abs no more: all are used"):
         c.source_op = relu
     with pytest.raises(ModelError, match="'w' is an input or a parameter"):
         on.variables["w"].source_op = made
@@ -272,7 +272,7 @@ def test_an_input_has_a_place_of_the_operation(index: int) -> None:
     message = f"operation 'node_b' has 2 inputs, so no input {index}"
     with pytest.raises(ModelError, match=message):
         add.set_input(index, on.variables["x"])
-    with pytest.raises(ModelError, match="has 1 outputs, so no output -1"):
+    with pytest.raises(ModelError, match="has 1 output, so no output -1"):
         add.set_output(-1, on.create_variable("made"))
     add.set_input(1, on.variables["x"])
     assert add.inputs[1] == on.variables["x"]

@@ -46,7 +46,7 @@ def test_tracing_types_what_inference_does_not() -> None:
 
 def test_what_an_executor_cannot_run_is_an_error() -> None:
     executor = TorchExecutor(graph())
-    with pytest.raises(UsageError, match="2 arrays for 1 inputs: x"):
+    with pytest.raises(UsageError, match="2 arrays for 1 input: x"):
         executor.forward([X, X])
     with pytest.raises(UsageError, match="the main graph has no value 'w2'"):
         executor.forward(X, ["w2"])
@@ -84,7 +84,7 @@ def test_inputs_by_place_are_in_the_order_of_the_graph() -> None:
     pair = [np.full(3, 5, np.float32), np.full(3, 2, np.float32)]
     for given in (pair, tuple(pair)):
         assert executor.forward(given)[0].tolist() == [3, 3, 3]
-    with pytest.raises(UsageError, match="1 arrays for 2 inputs: x, z"):
+    with pytest.raises(UsageError, match="1 array for 2 inputs: x, z"):
         executor.forward(pair[0])
 
 

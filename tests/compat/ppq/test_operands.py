@@ -87,9 +87,9 @@ def test_what_is_no_operand_is_refused() -> None:
     neg = on.operations["neg"]
     with pytest.raises(UsageError, match="an operand is a Variable, not 'x'"):
         neg.inputs[0] = "x"
-    with pytest.raises(ModelError, match="has 1 inputs, so no input 3"):
+    with pytest.raises(ModelError, match="has 1 input, so no input 3"):
         neg.inputs[3] = on.variables["x"]
-    with pytest.raises(ModelError, match="'neg' is Neg, which takes no more than 1 inputs, not 2"):
+    with pytest.raises(ModelError, match="'neg' is Neg, which takes no more than 1 input, not 2"):
         neg.inputs.append(on.variables["x"])
     assert names(neg.inputs) == ["a"]
     neg.inputs.clear()

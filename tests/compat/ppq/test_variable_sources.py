@@ -103,7 +103,7 @@ def test_inputs_and_parameters_have_no_source(name: str) -> None:
 
 def test_an_operation_without_a_free_output_is_no_further_source() -> None:
     of = view()
-    with pytest.raises(ModelError, match="has 1 outputs, and Add no more: all are used"):
+    with pytest.raises(ModelError, match="has 1 output, and Add no more: all are used"):
         give(named(of, "a"), made_by(of, "y"))
 
 

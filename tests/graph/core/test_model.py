@@ -125,13 +125,13 @@ def test_a_block_that_raises_is_undone() -> None:
 def test_names_and_sizes() -> None:
     model = parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }")
     assert model.label == "the model"
-    assert repr(model) == "<Model the model, 1 nodes>"
+    assert repr(model) == "<Model the model, 1 node>"
     assert model.nbytes == 8 + model.main.nodes[0].proto.ByteSize()
     assert model.overridable == []
     named_model = Model.from_proto(model.to_proto(), source="some.onnx")
     assert named_model.label == "some.onnx"
     page = named_model._repr_html_()
-    for text in ("some.onnx", "1 nodes, IR 10", "ai.onnx 21", "float[2]", "Add"):
+    for text in ("some.onnx", "1 node, IR 10", "ai.onnx 21", "float[2]", "Add"):
         assert text in page
     named_model.close()
     assert "(closed)" in named_model._repr_html_()

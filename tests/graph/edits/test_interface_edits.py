@@ -159,11 +159,11 @@ REFUSED: dict[str, tuple[Refused, str]] = {
     ),
     "an input without a declaration": (
         lambda g: g.set_graph_inputs(g.inputs, []),
-        "graph 'g' gets 1 inputs with 0 declarations; expected 1",
+        "graph 'g' gets 1 input with 0 declarations; expected 1",
     ),
     "an output without a declaration": (
         lambda g: g.set_graph_outputs(g.outputs, g.output_infos[:1]),
-        "graph 'g' gets 2 outputs with 1 declarations; expected 2",
+        "graph 'g' gets 2 outputs with 1 declaration; expected 2",
     ),
     "a taken name": (lambda g: g.add_input("a", TensorType(1, ())), "already has a value 'a'"),
     "an input of no type": (lambda g: g.add_input("n"), "'n' needs a type to be an input or"),

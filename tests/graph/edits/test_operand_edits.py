@@ -212,7 +212,7 @@ def test_a_node_that_is_not_connected_may_become_any_operator(graph: Graph) -> N
     two = graph.add_node("Split", (graph.inputs[0],), 2)
     with pytest.raises(ModelError, match="cannot be Neg: it has 2 outputs"):
         graph.set_operator(two, "Neg")
-    with pytest.raises(ModelError, match="cannot be Add: it has 1 inputs"):
+    with pytest.raises(ModelError, match="cannot be Add: it has 1 input"):
         graph.set_operator(graph.nodes_of("Relu")[0], "Add")
 
 

@@ -451,7 +451,7 @@ def test_nodes_of_one_input_and_output_are_bypassed() -> None:
     )
     graph = of.main
     with pytest.raises(
-        ModelError, match="node 'node_b' has 1 inputs and 2 outputs; only a node with"
+        ModelError, match="node 'node_b' has 1 input and 2 outputs; only a node with"
     ):
         graph.bypass(graph.values["b"].producer)  # type: ignore[arg-type]  # a node makes it
     graph.bypass(graph.values["d"].producer)  # type: ignore[arg-type]  # a node makes it

@@ -176,7 +176,7 @@ def test_an_attribute_of_another_kind_than_its_content_is_no_body() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("y = Add(x)", r"\(Add-14\) has 1 inputs; its operator takes 2"),
+        ("y = Add(x)", r"\(Add-14\) has 1 input; its operator takes 2"),
         ("y = Clip(x, x, x, x)", "has 4 inputs; its operator takes 1 to 3"),
         ("y, z = Relu(x)", "has 2 outputs; its operator takes 1"),
         ("y = Add(, x)", "lacks its input 0"),

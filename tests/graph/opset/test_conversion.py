@@ -142,11 +142,11 @@ def test_why_there_is_no_form(inputs: str, call: str, before: int, after: int, r
 def test_the_number_of_operands_and_outputs_fits_a_schema() -> None:
     for call, op_type, version, places, reason in (
         ("y = Relu(x)", "Relu", 13, [0], None),
-        ("y = Relu(x)", "Relu", 13, [0, 0], "Relu-13 takes 1 operands"),
+        ("y = Relu(x)", "Relu", 13, [0, 0], "Relu-13 takes 1 operand"),
         ("y = Relu(x)", "Relu", 13, [None], "Relu-13 needs the operand 'X'"),
         ("y = Gemm(x, x)", "Gemm", 11, [0], "Gemm-11 takes 2 to 3 operands"),
         ("y = Gemm(x, x)", "Gemm", 11, [0, 0, None], None),
-        ("y, z = Split(x)", "Abs", 13, [0], "Abs-13 has at most 1 outputs"),
+        ("y, z = Split(x)", "Abs", 13, [0], "Abs-13 has at most 1 output"),
         ("y = Concat<axis=0>(x)", "Concat", 11, [0, 0, 0], None),
     ):
         node = last_node(f"(float[2,2] x) => (float[M] y) {{ {call} }}", 13)
@@ -209,7 +209,7 @@ FORMS: dict[tuple[str, int, int], str] = {
     ('y = Concat(x, x)', 1, 4): "Concat {'axis': 1} x x",
     ('y = Concat<axis=0>(x, x)', 3, 4): "Concat {'axis': 0} x x",
     ('y = Softmax<axis=1>(x)', 13, 6): "Softmax {'axis': 1} x",
-    ('y, k = MaxPool<kernel_shape=[2,2]>(im)', 8, 7): 'MaxPool-1 has at most 1 outputs',
+    ('y, k = MaxPool<kernel_shape=[2,2]>(im)', 8, 7): 'MaxPool-1 has at most 1 output',
     ('y = MaxPool<kernel_shape=[2,2]>(im)', 8, 7): "MaxPool {'kernel_shape': (2, 2)} im",
     ('y = Pow(x, i)', 12, 11): "Pow-7 takes no tensor(int64) as 'Y'",
     ('y = Pow(x, x)', 12, 11): 'Pow {} x x',

@@ -199,10 +199,10 @@ def test_imports_of_other_domains_are_checked_by_their_schemas() -> None:
         (3, "y = ai.onnx.ml.Normalizer(x)", 2, None), (3, "y = ai.onnx.ml.Local(x)", None, None),
         (3, "y = own.F(x)", None, None),
         (3, "y = ai.onnx.ml.Normalizer(x)", None,
-         "<Graph 'g', 1 nodes> cannot drop the import of domain 'ai.onnx.ml' instead of version 3: "
+         "<Graph 'g', 1 node> cannot drop the import of domain 'ai.onnx.ml' instead of version 3: "
          "node 'y' (Normalizer) uses it; convert the nodes first"),
         (1, 'y = ai.onnx.ml.LabelEncoder<classes_strings=["a"]>(x)', 2,
-         "<Graph 'g', 1 nodes> cannot import version 2 of domain 'ai.onnx.ml' instead of version 1: "
+         "<Graph 'g', 1 node> cannot import version 2 of domain 'ai.onnx.ml' instead of version 1: "
          "node 'y' (LabelEncoder) "),
         (3, " ".join(f"v{at} = ai.onnx.ml.Normalizer(x)" for at in range(7)) + " y = Neg(v0)", None,
          "node 'v4' (Normalizer) uses it; and 2 more; convert the nodes first"),

@@ -40,7 +40,7 @@ def changed(text: str, **how: Any) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("text", "how", "because"),
     [
-        (GEMM, {"inputs": ["x"]}, "has 1 inputs; its operator takes 2 to 3"),
+        (GEMM, {"inputs": ["x"]}, "has 1 input; its operator takes 2 to 3"),
         (GEMM, {"inputs": ["x", "w", "x", "w"]}, "has 4 inputs; its operator takes 2 to 3"),
         (GEMM, {"inputs": ["x", ""]}, "lacks its input 1"),
         (GEMM, {"outputs": ["y", "z"]}, "has 2 outputs; its operator takes 1"),

@@ -17,7 +17,9 @@ HEADS = """(float[4,6,8] x) => (float[4,6,8] y)
 def shapes(proto: onnx.ModelProto) -> list[list[int | str]]:
     infos = (*proto.graph.input, *proto.graph.output)
     dims = [info.type.tensor_type.shape.dim for info in infos]
-    return [[d.dim_value if d.HasField("dim_value") else d.dim_param for d in each] for each in dims]
+    return [
+        [d.dim_value if d.HasField("dim_value") else d.dim_param for d in each] for each in dims
+    ]
 
 
 def test_a_static_batch_gets_another_size() -> None:
@@ -90,7 +92,9 @@ def test_a_batch_that_is_there_stays() -> None:
 
 def test_a_model_without_a_batch_is_an_error() -> None:
     model = Model.from_proto(parse("(float x) => (float y) { y = Relu(x) }"))
-    with pytest.raises(UsageError, match="no input has a batch; expected one with at least one axis"):
+    with pytest.raises(
+        UsageError, match="no input has a batch; expected one with at least one axis"
+    ):
         get_pass(PASS).apply(model)
 
 
@@ -100,7 +104,7 @@ def test_a_model_without_a_batch_is_an_error() -> None:
         ({"size": 0}, "a batch cannot have the size 0"),
         ({"size": "=N"}, "'=N' is no size"),
         ({"axes": {"q": 0}}, "the model has no input 'q'"),
-        ({"axes": {"x": 2}}, "'x' has 2 axes, and no axis 2"),
+        ({"axes": {"x": 2}}, "'x' has rank 2, and no axis 2"),
         ({"axes": {"x": 0, "z": 0}}, "the inputs have the batches"),
         ({"axes": {"x": 0}, "size": "M"}, "dim 1 of input 'z' is 'M' too; give the batch another"),
     ],

@@ -97,9 +97,17 @@ def test_inputs_that_stay() -> None:
     [
         (TEXT, {"name": "image"}, "the model has no input 'image'"),
         (TEXT, {"scale": [1.0, 2.0]}, "has 3 channels at axis 1, and 2 numbers are given"),
-        (TEXT, {"scale": [1.0, 2.0], "axis": 4}, "has 4 axes, and no axis 4"),
-        ("(float x, float z) => (float y) { y = Add(x, z) }", {}, "has the inputs x, z; give a name"),
-        ("(float[] x) => (float[] y) { y = Neg(x) }", {"scale": [1.0, 2.0]}, "the rank of .x. is unknown"),
+        (TEXT, {"scale": [1.0, 2.0], "axis": 4}, "has rank 4, and no axis 4"),
+        (
+            "(float x, float z) => (float y) { y = Add(x, z) }",
+            {},
+            "has the inputs x, z; give a name",
+        ),
+        (
+            "(float[] x) => (float[] y) { y = Neg(x) }",
+            {"scale": [1.0, 2.0]},
+            "the rank of .x. is unknown",
+        ),
     ],
 )
 def test_numbers_that_do_not_fit(text: str, options: dict[str, object], message: str) -> None:

@@ -25,7 +25,9 @@ def test_transposes_at_the_border_restore_the_order() -> None:
 
 
 def test_only_what_is_named_changes_and_inner_users_keep_the_order() -> None:
-    text = "(float[2,3] x, float[2,3] z) => (float[2,3] y, float[2,3] q) { y = Add(x, z)  q = Neg(y) }"
+    text = (
+        "(float[2,3] x, float[2,3] z) => (float[2,3] y, float[2,3] q) { y = Add(x, z)  q = Neg(y) }"
+    )
     made = assert_undone(PASS, text, inputs={"z": "AB->BA"}, outputs={"y": "AB->BA"})
     assert [info.name for info in made.graph.input] == ["x", "z"]
     assert [info.name for info in made.graph.output] == ["y", "q"]
@@ -52,7 +54,7 @@ def test_layouts_that_are_there_stay() -> None:
     [
         (TEXT, {"inputs": {"x": "NHWC"}}, "'NHWC' is no change of a layout; expected NCHW->NHWC"),
         (TEXT, {"inputs": {"x": "NCHW->NHWW"}}, "is no change of a layout"),
-        (TEXT, {"inputs": {"x": "NCW->NWC"}}, "'x' has 4 axes, not those of NCW"),
+        (TEXT, {"inputs": {"x": "NCW->NWC"}}, "'x' has rank 4, not the axes of NCW"),
         (TEXT, {"outputs": {"x": "NCHW->NHWC"}}, "the model has no output 'x'"),
         (
             "(float[2,3] x) => (float[2,3] y, float[2,3] x) { y = Neg(x) }",

@@ -70,7 +70,7 @@ def test_forms_of_weights(form: str, name: str, least: float) -> None:
         (FORMS["left"][0].replace("float", "double"), (32, 64), np.float64,
          "a weight of double has no form in few bits"),
         ("(float[5,2048] x) => (float[5] y) { y = MatMul(x, w) }", (2048,), np.float32,
-         "a weight of 1 dims has no form in few bits"),
+         "a weight of 1 dim has no form in few bits"),
         ("(int64[5] i) => (float[5,64,32] y) { y = Gather(w, i) }", (64, 64, 32), np.float32,
          "a weight of 3 dims has no form in few bits"),
     ],

@@ -186,7 +186,7 @@ def test_a_function_that_doubts_itself_fails_the_pass() -> None:
 
 
 def test_anything_but_a_model_is_refused() -> None:
-    with pytest.raises(UsageError, match="returned a str; expected a ModelProto"):
+    with pytest.raises(UsageError, match="returned an object of type str; expected a ModelProto"):
         proto_pass(lambda given: "done", name="wrong").apply(model())
 
 

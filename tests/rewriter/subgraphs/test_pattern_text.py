@@ -151,6 +151,6 @@ def test_a_replacement_has_as_many_inputs_and_outputs() -> None:
     check_agreement(one, one)
     with pytest.raises(PatternError) as caught:
         check_agreement(one, two)
-    assert str(caught.value) == "the pattern has 1 inputs (a), the replacement 2 (a, b)"
+    assert str(caught.value) == "the pattern has 1 input (a), the replacement 2 (a, b)"
     with pytest.raises(PatternError, match=r"2 outputs \(op.Neg\(var.a\), op.Abs\(var.a\)\)"):
         check_agreement(both, one)

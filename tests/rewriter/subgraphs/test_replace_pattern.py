@@ -194,7 +194,7 @@ def test_a_replacement_that_fails_leaves_the_model_as_it_was() -> None:
 
 WRONG = [
     (lambda a, b: op.Add(a, b), lambda a: op.Neg(a), PatternError, "2 inputs .*the replacement 1"),
-    (lambda a: op.Relu(a), lambda a: (a, a), PatternError, "1 outputs .*the replacement 2"),
+    (lambda a: op.Relu(a), lambda a: (a, a), PatternError, "1 output .*the replacement 2"),
     (lambda a: op.Relu(a), lambda a: op.Add(a, ...), PatternError, "what should be built"),
     (lambda a: op.Relu(a), lambda a: op.Flatten(a, attrs=...), PatternError, "attributes open"),
     (lambda a: op.Relu(a), lambda a: op.Add(a, var.b), PatternError, "no input of it"),
@@ -215,7 +215,7 @@ def test_what_does_not_fit_together_is_refused(
 
 
 def test_it_needs_a_model_to_edit() -> None:
-    with pytest.raises(UsageError, match="not a ModelProto"):
+    with pytest.raises(UsageError, match="not an object of type ModelProto"):
         replace_pattern(model(ADDS).to_proto(), "", "")  # type: ignore[arg-type]  # the point
 
 
@@ -279,7 +279,8 @@ def test_only_a_model_or_a_graph_is_searched() -> None:
     with pytest.raises(UsageError) as caught:
         SubgraphMatcher(op.Neg(var.a)).match(proto(ADDS))  # type: ignore[arg-type]  # what is tested
     assert str(caught.value) == (
-        "match takes a Model or a Graph, not a ModelProto: Model.from_proto makes one of a "
+        "match takes a Model or a Graph, not an object of type ModelProto: "
+        "Model.from_proto makes one of a "
         "ModelProto"
     )
 

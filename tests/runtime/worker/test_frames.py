@@ -105,8 +105,8 @@ def test_sequences_and_maps_hold_arrays() -> None:
         (object(), "no model takes a object"),
         ({1, 2}, "no model takes a set"),
         ([b"bytes"], "no model takes a bytes"),
-        ({None: 1}, "no model takes a map with a key that is a NoneType"),
-        ({(1, 2): 1}, "no model takes a map with a key that is a tuple"),
+        ({None: 1}, "no model takes a map with a key of type NoneType"),
+        ({(1, 2): 1}, "no model takes a map with a key of type tuple"),
         (np.array([1, "a"], object), "an array of objects must hold texts"),
     ],
 )

@@ -13,6 +13,7 @@ from onnx import defs, helper
 
 from tiered.graph import Graph, Node as OnnxNode, Value
 from tiered.graph.core.schema import operators_of
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 CALL: Final = "call_function"
@@ -242,7 +243,7 @@ class FxNode:
         graph, wanted = self.graph.owner, self.graph.values_of(several)
         if len(wanted) != len(graph.outputs):
             raise UsageError(
-                f"the graph has {len(graph.outputs)} outputs, not {len(wanted)}: "
+                f"the graph has {counted(len(graph.outputs), 'output')}, not {len(wanted)}: "
                 "tiered.Graph.add_output and remove_output change their number"
             )
         for old, new in zip(graph.outputs, wanted, strict=True):

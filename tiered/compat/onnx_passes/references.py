@@ -16,6 +16,7 @@ from tiered.extensions.debug.models import compare_models
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.runtime import Session
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, VerificationError
 from tiered.support.numerics import EXACT, Promise
 from tiered.verify import pass_promises
@@ -98,7 +99,9 @@ class OutputReference:
 
     def _arrays(self, what: str, files: Sequence[str], names: Sequence[str]) -> dict[str, Array]:
         if len(files) != len(names):
-            raise UsageError(f"reference.{what} has {len(files)} files for {', '.join(names)}")
+            raise UsageError(
+                f"reference.{what} has {counted(len(files), 'file')} for {', '.join(names)}"
+            )
         return {name: _loaded(file) for name, file in zip(names, files, strict=True)}
 
     def _judge(self, name: str, right: Array, actual: Array) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tiered.passes import Pass
 from tiered.pipeline.named_passes import option_names
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, did_you_mean
 
 _OPTIONS: Final[dict[str, dict[str, str]]] = {
@@ -65,7 +66,7 @@ def options_of(
         pairs, args = [*_packing(args[0]).items()], args[1:]
     order = list(own.values()) or option_names(pass_)
     if len(args) > len(order):
-        raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
+        raise UsageError(f"{name} takes {counted(len(order), 'argument')}, not {len(args)}")
     pairs += [*zip(order, args, strict=False), *kwargs.items()]
     given: dict[str, Any] = {}
     for key, value in pairs:

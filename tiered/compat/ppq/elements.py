@@ -32,6 +32,7 @@ from tiered.graph import Graph, Node, Value
 from tiered.graph.core.schema import operators_of
 from tiered.graph.edits import surgery
 from tiered.rewriter.subgraphs import graph_search
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, did_you_mean
 
 PLATFORM = "tiered.device"
@@ -225,7 +226,8 @@ class Operation(NodeHandle):
         """Read another variable at one place."""
         if not 0 <= index < len(self._node.inputs):
             raise ModelError(
-                f"operation {self.name!r} has {len(self._node.inputs)} inputs, so no input {index}"
+                f"operation {self.name!r} has {counted(len(self._node.inputs), 'input')}, "
+                f"so no input {index}"
             )
         self._node.owner.set_input(self._node, index, value_of(variable))
 
@@ -233,7 +235,9 @@ class Operation(NodeHandle):
         """Compute another variable, without a source, at one place; the former has none then."""
         count = len(self._node.outputs)
         if not 0 <= index < count:
-            raise ModelError(f"operation {self.name!r} has {count} outputs, so no output {index}")
+            raise ModelError(
+                f"operation {self.name!r} has {counted(count, 'output')}, so no output {index}"
+            )
         variable_sources.exchange(self._node, index, variable._value)
 
     @property

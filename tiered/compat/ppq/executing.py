@@ -12,6 +12,7 @@ from tiered.compat.ppq.base_graph import BaseGraph
 from tiered.extensions.debug.all_values import run
 from tiered.graph import Model, Tensor
 from tiered.graph.edits import surgery
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 Array = np.ndarray[Any, Any]
@@ -86,5 +87,8 @@ class TorchExecutor:
         arrays = list(inputs) if isinstance(inputs, list | tuple) else [np.asarray(inputs)]
         names = list(self._graph.inputs)
         if len(arrays) != len(names):
-            raise UsageError(f"{len(arrays)} arrays for {len(names)} inputs: {', '.join(names)}")
+            raise UsageError(
+                f"{counted(len(arrays), 'array')} for {counted(len(names), 'input')}: "
+                f"{', '.join(names)}"
+            )
         return dict(zip(names, arrays, strict=True))

@@ -11,6 +11,7 @@ from tiered.compat.ppq.elements import Operation, Variable
 from tiered.graph import Model
 from tiered.graph.edits import surgery
 from tiered.passes.interface.registry import registry
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, TargetError, UsageError
 
 _NEWEST_FORM = (
@@ -162,7 +163,8 @@ class GraphReplacer(_Facade):
         count, takes = len(graph.operations[op_name].inputs), replace_to._node.schema
         if takes is not None and not takes.min_input <= count <= takes.max_input:
             raise ModelError(
-                f"operation {op_name!r} has {count} inputs, which {replace_to.type} does not take"
+                f"operation {op_name!r} has {counted(count, 'input')}, "
+                f"which {replace_to.type} does not take"
             )
         if replace_to._node.graph is not graph.graph:
             graph.append_operation(replace_to)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from tiered.compat.ppq import variable_sources
 from tiered.compat.ppq.handles import NodeHandle, ValueHandle, value_of
 from tiered.graph import Node, Value
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, UsageError
 
 
@@ -79,7 +80,7 @@ class Ports(MutableSequence[Any]):
         if schema is not None and len(values) > schema.max_input:
             raise ModelError(
                 f"operation {self._node.label!r} is {self._node.op_type}, which takes no more than "
-                f"{schema.max_input} inputs, not {len(values)}"
+                f"{counted(schema.max_input, 'input')}, not {len(values)}"
             )
         self._node.owner.set_inputs(self._node, values)
 
@@ -88,7 +89,8 @@ class Ports(MutableSequence[Any]):
         if not 0 <= at < len(self):
             kind = "input" if self._is_input else "output"
             raise ModelError(
-                f"operation {self._node.label!r} has {len(self)} {kind}s, so no {kind} {index}"
+                f"operation {self._node.label!r} has {counted(len(self), kind)}, "
+                f"so no {kind} {index}"
             )
         return at
 

@@ -12,6 +12,7 @@ from typing import Final
 from tiered.compat.ppq.detached import NOWHERE
 from tiered.graph import Node, Value
 from tiered.graph.edits import surgery
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 _DOMAIN: Final = "tiered.compat.ppq"
@@ -127,7 +128,8 @@ def _free_output(node: Node) -> int:
         if value is None or not value.is_used:
             return place
     raise ModelError(
-        f"operation {node.label!r} has {count} outputs, and {node.op_type} no more: all are used"
+        f"operation {node.label!r} has {counted(count, 'output')}, and {node.op_type} "
+        "no more: all are used"
     )
 
 

@@ -24,6 +24,7 @@ from tiered.passes.interface.registry import registry
 from tiered.pipeline.named_passes import option_names
 from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
+from tiered.support.amounts import counted
 from tiered.support.errors import BackendNotFoundError, UsageError
 from tiered.targets import Backend
 
@@ -70,7 +71,7 @@ def constructor(name: str) -> Callable[..., Pass]:
         pass_ = tiered.get_pass(name)
         names = option_names(pass_)
         if len(values) > len(names):
-            raise UsageError(f"{name} takes {len(names)} options, not {len(values)}")
+            raise UsageError(f"{name} takes {counted(len(names), 'option')}, not {len(values)}")
         named = dict(zip(names, values, strict=False))
         if twice := named.keys() & options.keys():
             raise UsageError(f"{name}: {min(twice)!r} is given twice")
@@ -369,7 +370,9 @@ def DenseToSparse(
     """
     names, shapes = listed("weight_name", weight_name), [list(shape) for shape in weight_shape]
     if shapes and len(shapes) != len(names):
-        raise UsageError(f"DenseToSparse got {len(names)} names and {len(shapes)} shapes")
+        raise UsageError(
+            f"DenseToSparse got {counted(len(names), 'name')} and {counted(len(shapes), 'shape')}"
+        )
     store = tiered.get_pass("dense_to_sparse")
     if names:
         store = store.with_options(tensors=names, threshold=1.0)

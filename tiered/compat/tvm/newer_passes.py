@@ -11,6 +11,7 @@ from tiered.extensions.partition.supports import COMPOSITES
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.pipeline.named_passes import option_names
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, did_you_mean
 
 _FUSED: Final = "tiered.fused"
@@ -117,7 +118,7 @@ def FoldConstant(*values: Any, fold_qnn: bool = False, **options: Any) -> Pass:
     pass_ = tiered.get_pass("fold_constant")
     names = option_names(pass_)
     if len(given) > len(names):
-        raise UsageError(f"FoldConstant takes {len(names)} options, not {len(given)}")
+        raise UsageError(f"FoldConstant takes {counted(len(names), 'option')}, not {len(given)}")
     named = dict(zip(names, given, strict=False))
     if twice := named.keys() & options.keys():
         raise UsageError(f"FoldConstant: {min(twice)!r} is given twice")

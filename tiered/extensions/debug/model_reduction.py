@@ -16,6 +16,7 @@ from onnx import numpy_helper
 
 from tiered.extensions.debug.rewrite_search import fewest
 from tiered.graph import Model
+from tiered.support.amounts import counted
 from tiered.support.errors import TieredError, UsageError
 from tiered.verify.part_extraction import GraphPart, Types, cut, tapped
 
@@ -65,7 +66,7 @@ class _Reduction:
         self.tried += 1
         failing = self._is_failing(model)
         if failing:
-            self._say(f"model {self.tried} still fails: {len(model.graph.node)} nodes")
+            self._say(f"model {self.tried} still fails: {counted(len(model.graph.node), 'node')}")
         return failing
 
     def outputs(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tiered.extensions.packing.packed_inputs import POSITIONS, SEGMENTS, STARTS
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +127,9 @@ def pack_sequences(
     plan = pack_lengths(lengths, row_length)
     count = len(plan) if rows is None else rows
     if len(plan) > count:
-        raise UsageError(f"the sequences need {len(plan)} rows of {row_length}, not {count}")
+        raise UsageError(
+            f"the sequences need {counted(len(plan), 'row')} of {row_length}, not {count}"
+        )
     most = len(sequences) if max_valid_num is None else max_valid_num
     if len(sequences) > most:
         raise UsageError(f"there are {len(sequences)} sequences; the model takes {most}")

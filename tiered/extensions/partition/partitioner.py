@@ -100,7 +100,8 @@ class CapabilityBasedPartitioner:
     ) -> None:
         if not isinstance(graph, Graph | Model):
             raise UsageError(
-                f"a partitioner takes a tiered Graph or Model, not a {type(graph).__name__}: "
+                f"a partitioner takes a tiered Graph or Model, not an object of type "
+                f"{type(graph).__name__}: "
                 "Model.from_proto makes one of a ModelProto"
             )
         self.graph = graph.main if isinstance(graph, Model) else graph
@@ -293,9 +294,7 @@ def generate_pattern_op_partitions(
     """
     supports = list(_supports(patterns, op_support, ignore_literals))
     if not supports:
-        raise UsageError(
-            "generate_pattern_op_partitions needs patterns, or an op_support, or both"
-        )
+        raise UsageError("generate_pattern_op_partitions needs patterns, or an op_support, or both")
     partitioner = CapabilityBasedPartitioner(
         graph, any_chain(*supports), allows_single_node_partition=True
     )

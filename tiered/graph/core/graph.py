@@ -26,6 +26,7 @@ from tiered.graph.edits import (
     surgery as edit_surgery,
     value_edits as edit_values,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 from tiered.support.loading import LoadedLater
 
@@ -98,7 +99,7 @@ class Graph:
     __copy__ = __deepcopy__ = refuse_copy
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}, {len(self._nodes)} nodes>"
+        return f"<{type(self).__name__} {self.name!r}, {counted(len(self._nodes), 'node')}>"
 
     # --- place ------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from tiered.graph.core.journal import Journal, Snapshot
 from tiered.graph.core.names import TakenNames
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class ModelState(ABC):
     def __repr__(self) -> str:
         if self._main is None:
             return f"<Model {self.label}, closed>"
-        return f"<Model {self.label}, {sum(len(graph) for graph in self.graphs())} nodes>"
+        return f"<Model {self.label}, {counted(sum(map(len, self.graphs())), 'node')}>"
 
     def _repr_html_(self) -> str:
         """Return the interface and the operators as tables, for a notebook."""
@@ -124,7 +125,8 @@ class ModelState(ABC):
         opsets = ", ".join(f"{domain or 'ai.onnx'} {v}" for domain, v in self.opset_imports.items())
         rows = [(short(op_type), count) for op_type, count in counts.most_common()]
         return fragment(
-            f"{short(name)}: {counts.total():,} nodes, IR {self.ir_version}, {short(opsets)}",
+            f"{short(name)}: {counted(counts.total(), 'node')}, IR {self.ir_version}, "
+            f"{short(opsets)}",
             Table("Interface", ("", "name", "type"), ports),
             Table("Operators", ("operator", "nodes"), rows),
         )

@@ -16,6 +16,7 @@ from tiered.graph.edits.invalidate import forget_elements_below
 from tiered.graph.edits.nodes import enter, leave
 from tiered.graph.edits.transactions import check_free
 from tiered.graph.shape_inference.symbolic_dims import COMPOSED, INVENTED
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def set_graph_inputs(
             check_free(graph, value.name)
     if len(set(after)) < len(after):
         raise ModelError(f"graph {graph.name!r} cannot have one input twice")
-    _check_declared(graph, "inputs", after, infos)
+    _check_declared(graph, "input", after, infos)
     types = [(value, value._type) for value in dict.fromkeys((*before, *after))]
     stated = dict(zip(before, graph._input_infos, strict=False))
     graph._log(Edit.SET_GRAPH_INPUTS, graph, before, graph._input_infos, types)
@@ -63,8 +64,8 @@ def _check_declared(
     wanted = 0 if graph.is_function else len(values)
     if len(infos) != wanted:
         raise ModelError(
-            f"graph {graph.name!r} gets {len(values)} {what} with {len(infos)} declarations; "
-            f"expected {wanted}"
+            f"graph {graph.name!r} gets {counted(len(values), what)} with "
+            f"{counted(len(infos), 'declaration')}; expected {wanted}"
         )
 
 
@@ -348,7 +349,7 @@ def set_graph_outputs(
     for value in outputs:
         if not graph.sees(value):
             raise ModelError(f"{value!r} cannot be an output of graph {graph.name!r}")
-    _check_declared(graph, "outputs", outputs, infos)
+    _check_declared(graph, "output", outputs, infos)
     for value, info in zip(outputs, infos, strict=False):
         if value.input_of is graph:
             check_declared_alike(graph, value, info)

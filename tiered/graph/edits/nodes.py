@@ -15,6 +15,7 @@ from tiered.graph.core.topological_order import producers
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
 from tiered.graph.edits.transactions import check_free, check_node, check_place, undone_on_error
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -365,7 +366,7 @@ def order_nodes(graph: Graph, order: Sequence[Node]) -> None:
     if len(places) < len(order) or places.keys() != graph._nodes.keys():
         raise ModelError(
             f"an order of graph {graph.name!r} needs each of its {len(graph)} nodes once; "
-            f"found {len(places)} in {len(order)} places"
+            f"found {len(places)} in {counted(len(order), 'place')}"
         )
     for node in order:
         for producer in producers(graph, node):

@@ -21,6 +21,7 @@ from tiered.graph.edits.transactions import (
     check_place,
     undone_on_error,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -223,9 +224,11 @@ def _check_signature(node: Node, schema: Schema) -> None:
     name, inputs, outputs = schema.name, len(node._inputs), len(node._outputs)
     # A node that is not connected yet may get its operands later.
     if inputs > schema.max_input or 0 < inputs < schema.min_input:
-        raise ModelError(f"node {node.label!r} cannot be {name}: it has {inputs} inputs")
+        raise ModelError(f"node {node.label!r} cannot be {name}: it has {counted(inputs, 'input')}")
     if outputs > schema.max_output:
-        raise ModelError(f"node {node.label!r} cannot be {name}: it has {outputs} outputs")
+        raise ModelError(
+            f"node {node.label!r} cannot be {name}: it has {counted(outputs, 'output')}"
+        )
     for attribute in node.attribute_protos():
         if attribute not in attributes_of(schema):
             raise ModelError(f"node {node.label!r} cannot be {name}: it has {attribute!r}")

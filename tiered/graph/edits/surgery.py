@@ -21,6 +21,7 @@ from tiered.graph.edits.transactions import (
     check_value,
     undone_on_error,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -250,7 +251,8 @@ def bypass(graph: Graph, node: Node) -> None:
     written = [value for value in node._outputs if value is not None]
     if len(read) != 1 or len(written) != 1:
         raise ModelError(
-            f"node {node.label!r} has {len(read)} inputs and {len(written)} outputs; only a node "
+            f"node {node.label!r} has {counted(len(read), 'input')} and "
+            f"{counted(len(written), 'output')}; only a node "
             f"with one of each can be bypassed"
         )
     graph.replace(node, [read[0]])

@@ -27,6 +27,7 @@ from tiered.graph.opset.adapter import NoEquivalentForm, OperatorForm, OpsetChan
 from tiered.graph.opset.adapters import CHANGES
 from tiered.graph.opset.earliest import EARLIEST
 from tiered.graph.opset.meanings import INSTEAD, MEANINGS
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,9 +182,9 @@ def misfit(node: Node, form: OperatorForm, own: Schema, other: Schema) -> str | 
     """
     count, outputs = len(form.operands), node._outputs
     if not other.min_input <= count <= other.max_input:
-        return f"{_name(other)} takes {_range(other.min_input, other.max_input)} operands"
+        return f"{_name(other)} takes {_operands(other.min_input, other.max_input)}"
     if len(outputs) > other.max_output:
-        return f"{_name(other)} has at most {other.max_output} outputs"
+        return f"{_name(other)} has at most {counted(other.max_output, 'output')}"
     before = {id(value): place for place, value in enumerate(node._inputs) if value is not None}
     bound: dict[str, str] = {}
     for place, value in enumerate(form.operands):
@@ -271,5 +272,5 @@ def _name(schema: Schema) -> str:
     return f"{schema.name}-{schema.since_version}"
 
 
-def _range(least: int, most: int) -> str:
-    return str(least) if least == most else f"{least} to {most}"
+def _operands(least: int, most: int) -> str:
+    return counted(most, "operand") if least == most else f"{least} to {most} operands"

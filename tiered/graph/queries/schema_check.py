@@ -10,6 +10,7 @@ import onnx
 from onnx.defs import OpSchema
 
 from tiered.graph.core.schema import schema_of
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -87,12 +88,12 @@ class _Signature(NamedTuple):
     def _reasons(self, proto: onnx.NodeProto) -> Iterator[str]:
         """Yield each mismatch as a message."""
         for what, names, counts in (
-            ("inputs", proto.input, self.inputs),
-            ("outputs", proto.output, self.outputs),
+            ("input", proto.input, self.inputs),
+            ("output", proto.output, self.outputs),
         ):
             if len(names) not in counts:
                 takes = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-                yield f"has {len(names)} {what}; its operator takes {takes}"
+                yield f"has {counted(len(names), what)}; its operator takes {takes}"
         for index in self.present:
             if not proto.input[index]:
                 yield f"lacks its input {index}"

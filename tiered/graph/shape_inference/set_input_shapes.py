@@ -24,6 +24,7 @@ from tiered.graph.shape_inference.onnx_inference import (
     is_inferable,
     propagation_is_bounded,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import ShapeError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -217,7 +218,9 @@ def _changed(name: str, before: TensorType, dims: Sequence[int | str]) -> Shape:
     """Return the new dims of an input, None for each that is kept."""
     known: Sequence[Dim] = before.shape if before.shape is not None else [None] * len(dims)
     if len(known) != len(dims):
-        raise ShapeError(f"input {name!r} has {len(known)} dims ({before}), not {len(dims)}")
+        raise ShapeError(
+            f"input {name!r} has {counted(len(known), 'dim')} ({before}), not {len(dims)}"
+        )
     changed: list[Dim] = []
     for at, (old, new) in enumerate(zip(known, dims, strict=True)):
         is_kept = new == old or (isinstance(new, int) and new < 0)

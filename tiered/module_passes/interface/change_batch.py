@@ -76,7 +76,7 @@ def _first_axes(model: Model) -> dict[Value, int]:
 def _axis(value: Value, axis: int) -> int:
     rank = value.rank
     if rank is None or not -rank <= axis < rank:
-        kind = "an unknown rank" if rank is None else f"{rank} axes"
+        kind = "an unknown rank" if rank is None else f"rank {rank}"
         raise UsageError(f"change_batch: {value.name!r} has {kind}, and no axis {axis}")
     return axis % rank
 

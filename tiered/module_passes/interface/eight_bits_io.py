@@ -83,7 +83,7 @@ def _per_channel(
     if rank is None:
         raise UsageError(f"eight_bits_io: the rank of {value.name!r} is unknown; set its shape")
     if not -rank <= axis < rank:
-        raise UsageError(f"eight_bits_io: {value.name!r} has {rank} axes, and no axis {axis}")
+        raise UsageError(f"eight_bits_io: {value.name!r} has rank {rank}, and no axis {axis}")
     channels = value.dim(axis)
     if isinstance(channels, int) and channels != len(given):
         raise UsageError(

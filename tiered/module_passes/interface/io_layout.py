@@ -66,7 +66,9 @@ def _permutation(value: Value, orders: str) -> tuple[int, ...]:
     if value.rank is None or value.dtype is None:
         raise UsageError(f"io_layout: the type of {value.name!r} is unknown; set its shape")
     if value.rank != len(before):
-        raise UsageError(f"io_layout: {value.name!r} has {value.rank} axes, not those of {before}")
+        raise UsageError(
+            f"io_layout: {value.name!r} has rank {value.rank}, not the axes of {before}"
+        )
     return tuple(before.index(axis) for axis in after)
 
 

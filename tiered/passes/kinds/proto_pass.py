@@ -103,7 +103,9 @@ def _model_in(result: object, given: onnx.ModelProto, name: str) -> onnx.ModelPr
     if result is None:
         return given
     if not isinstance(result, onnx.ModelProto):
-        raise UsageError(f"{name} returned a {type(result).__name__}; expected a ModelProto")
+        raise UsageError(
+            f"{name} returned an object of type {type(result).__name__}; expected a ModelProto"
+        )
     return result
 
 

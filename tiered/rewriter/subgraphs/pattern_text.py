@@ -23,6 +23,7 @@ from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.io.export import export_model
 from tiered.rewriter.language import const, op as newest, pattern_of
 from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, VariablePattern
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, words_of
 
 Protos: TypeAlias = "onnx.ModelProto | onnx.GraphProto | onnx.FunctionProto"
@@ -168,13 +169,13 @@ def check_agreement(pattern: Template, replacement: Template) -> None:
         PatternError: the numbers of inputs or outputs differ.
     """
     for what, one, other in (
-        ("inputs", pattern.inputs, replacement.inputs),
-        ("outputs", pattern.outputs, replacement.outputs),
+        ("input", pattern.inputs, replacement.inputs),
+        ("output", pattern.outputs, replacement.outputs),
     ):
         if len(one) != len(other):
             raise PatternError(
-                f"the pattern has {len(one)} {what} ({_listed(one)}), the replacement {len(other)} "
-                f"({_listed(other)})"
+                f"the pattern has {counted(len(one), what)} ({_listed(one)}), the replacement "
+                f"{len(other)} ({_listed(other)})"
             )
 
 

@@ -84,7 +84,8 @@ def replace_pattern(
     """
     if not isinstance(model, Model | Graph):
         raise UsageError(
-            f"replace_pattern edits a Model or a Graph in place, not a {type(model).__name__}"
+            f"replace_pattern edits a Model or a Graph in place, not an object of type "
+            f"{type(model).__name__}"
         )
     before, after = template_of(pattern), template_of(replacement)
     check_agreement(before, after)
@@ -212,7 +213,7 @@ class SubgraphMatcher:
         """
         if not isinstance(graph, Model | Graph):
             raise UsageError(
-                f"match takes a Model or a Graph, not a {type(graph).__name__}: "
+                f"match takes a Model or a Graph, not an object of type {type(graph).__name__}: "
                 "Model.from_proto makes one of a ModelProto"
             )
         if isinstance(graph, Model):

@@ -86,7 +86,7 @@ def pack(value: Any, blobs: list[Blob]) -> Any:
 def _key(key: Any) -> str | int | float:
     plain = key.item() if isinstance(key, np.generic) else key
     if not isinstance(plain, str | int | float):
-        raise RuntimeFailure(f"no model takes a map with a key that is a {type(key).__name__}")
+        raise RuntimeFailure(f"no model takes a map with a key of type {type(key).__name__}")
     return plain
 
 

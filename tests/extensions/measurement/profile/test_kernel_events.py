@@ -83,5 +83,5 @@ def test_a_profile_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
     path.write_text("[{")
     with pytest.raises(RuntimeFailure, match="wrote no whole profile"):
         read_events(path)
-    with pytest.raises(RuntimeFailure, match="has 1 runs; expected 2"):
+    with pytest.raises(RuntimeFailure, match="has 1 run; expected 2"):
         read_events(written(tmp_path, run(5, 30)), skip=1)

@@ -54,7 +54,7 @@ def test_a_weight_has_channels_along_an_axis(
         (ROWS.replace("float", "double"), "double[4,2] w = {1,2,3,4,5,6,7,8}", "y = MatMul(x, w)",
          "a weight of double has no form in few bits"),
         (ROWS, "float[4] w = {1,2,3,4}", "y = MatMul(x, w)",
-         "a weight of 1 dims has no form in few bits"),
+         "a weight of 1 dim has no form in few bits"),
         (ROWS, "float[1,1,2] w = {1,2}", "y = MatMul(w, x)",
          "a weight of 3 dims has no form in few bits"),
         (ROWS, "float[4,2,1] w = {1,2,3,4,5,6,7,8}", "y = Gather(w, i)",

@@ -20,6 +20,7 @@ from tiered.compat.tvm.expressions.expr import (
 )
 from tiered.compat.tvm.patterns.operator_names import OPERATORS
 from tiered.graph import Value
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, did_you_mean
 
 _SAME_OPERANDS: Final = frozenset((
@@ -228,7 +229,7 @@ def _prelu(data: Any, alpha: Any, axis: int = 1) -> Call:
     if rank is None:
         raise UsageError("relay.nn.prelu needs data of a known rank")
     if not -rank <= axis < rank:
-        raise UsageError(f"relay.nn.prelu: data of {rank} dims has no axis {axis}")
+        raise UsageError(f"relay.nn.prelu: data of {counted(rank, 'dim')} has no axis {axis}")
     behind = rank - 1 - axis % rank
     if behind and _rank(alpha) in (None, 1):
         alpha = Call(Op("expand_dims"), (alpha, _axes(range(1, behind + 1))))

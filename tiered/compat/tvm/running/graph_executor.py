@@ -10,6 +10,7 @@ from tiered.compat.tvm.running.arrays import NDArray, array
 from tiered.compat.tvm.running.built import Built
 from tiered.graph import Model
 from tiered.runtime import Session
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, did_you_mean
 
 __all__ = ["GraphModule", "NDArray", "array", "create"]
@@ -51,7 +52,9 @@ class GraphModule:
         if isinstance(key, str):
             return key
         if not 0 <= key < len(self._session.inputs):
-            raise UsageError(f"the model has {len(self._session.inputs)} inputs, so no input {key}")
+            raise UsageError(
+                f"the model has {counted(len(self._session.inputs), 'input')}, so no input {key}"
+            )
         return self._session.inputs[key]
 
     def run(self, **inputs: Any) -> None:
@@ -70,7 +73,9 @@ class GraphModule:
             UsageError: there was no run, or there is no such output.
         """
         if not 0 <= index < len(self._outputs):
-            raise UsageError(f"the last run has {len(self._outputs)} outputs, so no output {index}")
+            raise UsageError(
+                f"the last run has {counted(len(self._outputs), 'output')}, so no output {index}"
+            )
         return array(self._outputs[index])
 
     def get_num_outputs(self) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from tiered.support.amounts import counted
 from tiered.support.errors import RuntimeFailure
 
 _ENDING: Final = "_kernel_time"
@@ -90,7 +91,9 @@ def read_events(path: str | os.PathLike[str], skip: int = 0) -> Events:
         raise RuntimeFailure(f"onnxruntime wrote no whole profile: {error}") from error
     spans = sorted((each["ts"], each["dur"]) for each in events if each["name"] == "model_run")
     if len(spans) <= skip:
-        raise RuntimeFailure(f"onnxruntime's profile has {len(spans)} runs; expected {skip + 1}")
+        raise RuntimeFailure(
+            f"onnxruntime's profile has {counted(len(spans), 'run')}; expected {skip + 1}"
+        )
     runs = [ProfiledRun(duration / 1e6) for _, duration in spans]
     starts = [start for start, _ in spans]
     kernels: dict[Key, Kernel] = {}

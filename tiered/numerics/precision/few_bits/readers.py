@@ -11,6 +11,7 @@ from tiered.graph.core.dtypes import bits_of
 from tiered.graph.queries.op_traits import PRODUCTS
 from tiered.numerics.precision.few_bits.formats import WeightFormat
 from tiered.numerics.precision.narrowing import why_no_weight
+from tiered.support.amounts import counted
 
 _STORED_DTYPES: Final = (DataType.FLOAT, DataType.FLOAT16)
 _OTHER_FLOATS: Final = (DataType.DOUBLE, DataType.BFLOAT16)
@@ -103,7 +104,7 @@ def _channel(node: Node, place: int, value: Value) -> int | str:
     if place == 1 and rank > 2:
         return rank - 1
     if rank != 2:
-        return f"a weight of {rank} dims has no form in few bits"
+        return f"a weight of {counted(rank, 'dim')} has no form in few bits"
     if node.is_op("Gather"):
         return int(node.attr("axis", 0)) % rank
     if node.is_op("MatMul"):
