@@ -47,7 +47,7 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
                 continue
             region = _region(node, graph)
             seen.update(region.nodes)
-            refused = region.refused or _permute(graph, region)
+            refused = _permute(graph, region) if region.refused is None else region.refused
             if refused is not None:
                 ctx.skip(transpose, refused)
 
