@@ -110,12 +110,13 @@ class _Way:
     def _all_asked(self, node: Node, scales: dict[int, Scale]) -> Skip | None:
         for index in scales:
             x = node.outputs[index]
-            if x is None or x.output_of or x.pins or not self._uses.issuperset(x.users):
-                return Skip("{} has other consumers", x.name if x else "")
+            assert x is not None  # what was asked for is a value
+            if x.output_of or x.pins or not self._uses.issuperset(x.users):
+                return Skip("{} has other consumers", x.name)
         return None
 
     def _is_of_variables(self, node: Node) -> bool:
-        return not any(x is None or x.is_constant for x in node.inputs)
+        return not any(x.is_constant for x in node.reads)
 
     def _either(self, node: Node, scale: Scale) -> Rescaled | Skip:
         """Scale one of two factors: the first one whose whole way ends in weights."""
@@ -179,8 +180,8 @@ class _Way:
         """Scale the parts of a Split: the factors of its axis, 1 for parts that stay."""
         if node.has_references:
             return Skip("Split: {}", node.parameter_reason)
-        x, axis = node.input(0), int(node.attr("axis"))
-        if x is None or x.rank is None:
+        x, axis = node.given(0), int(node.attr("axis"))
+        if x.rank is None:
             return Skip("the rank of an operand is not known")
         axis %= x.rank
         factors = list[np.ndarray]()
@@ -198,7 +199,7 @@ class _Way:
 
 def _may_overflow(node: Node, scale: Scale) -> bool:
     """Return whether scaled terms of a sum may exceed float16 where the scaled sum does not."""
-    is_sum = node.op_type != "Concat" and sum(not (x and x.is_constant) for x in node.inputs) > 1
+    is_sum = node.op_type != "Concat" and sum(not x.is_constant for x in node.reads) > 1
     is_half = node.output.dtype == DataType.FLOAT16
     return is_sum and is_half and bool((np.abs(scale.factors) > 1).any())
 
@@ -207,6 +208,5 @@ def _numerator(node: Node) -> tuple[int, Value] | None:
     """Return the operand of a Mul or Div that may be scaled; None of other nodes."""
     if node.domain or node.op_type not in ("Div", "Mul"):
         return None
-    slot = int(node.op_type == "Mul" and node.inputs[0] is not None and node.inputs[0].is_constant)
-    x = node.inputs[slot]
-    return None if x is None else (slot, x)
+    slot = int(node.op_type == "Mul" and node.given(0).is_constant)
+    return slot, node.given(slot)
