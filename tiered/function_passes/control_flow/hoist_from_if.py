@@ -153,9 +153,6 @@ def _difference(node: Node, index: int, first: Node, second: Node) -> int | None
         return None
     if a.dtype is None or a.dtype != b.dtype:
         return None
-    others = (value for at, value in enumerate(first.inputs) if at != differing[0])
-    if any(value is not None and value.graph is one for value in others):
-        return None
     return differing[0]
 
 
