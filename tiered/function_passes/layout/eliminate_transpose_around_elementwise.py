@@ -43,7 +43,7 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
             continue
         near = [transpose.producer(0), *transpose.output.readers]
         for node in near:
-            if node is None or node in seen or not node.is_live or not _fits(node, graph):
+            if node is None or node in seen or not _fits(node, graph):
                 continue
             region = _region(node, graph)
             seen.update(region.nodes)
