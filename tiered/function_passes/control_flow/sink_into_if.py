@@ -41,10 +41,10 @@ def _chosen(node: Node, max_nodes: int) -> Node | Skip:
         return Skip("a branch has max_nodes={} nodes", max_nodes)
     reason = Skip("no output has exactly one user")
     for output in node.outputs:
-        if output is None or output.n_users == 0 or output.is_graph_output or output.pins:
+        if output is None or output.n_users == 0:
             continue
         tail = output.users[0].node
-        if tail.graph is not node.graph or not output.is_only_read_by(tail):
+        if not output.is_only_read_by(tail):
             continue
         refused = _refusal(node, tail)
         if refused is None:
