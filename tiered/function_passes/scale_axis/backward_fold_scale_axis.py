@@ -49,7 +49,7 @@ def _rescaled(search: ScaleBackward, node: Node, x: Value, scale: Scale) -> Resc
         return rescaled
     (product, read) = next(iter(node.output.users))
     other = product.input(1 - read) if product.is_op("MatMul") else None
-    if other is None or other is node.output or other.is_constant:
+    if other is None or other.is_constant:
         return rescaled
     beside = search.into_producers(other, product, 1 - read, scale)
     return rescaled if isinstance(beside, Skip) else beside
