@@ -47,7 +47,7 @@ def lower_qdq_pair(
     if isinstance(found, Skip):
         return found
     ops, rounded, least, most = graph.op, found.rounded, found.least, found.most
-    has_one_zero = least.rank == 0 and most.rank == 0
+    has_one_zero = least.rank == 0  # and most.rank, both less the same number
     if has_one_zero and (is_number or numerics == "approximate"):
         clamped = ops.Clip(rounded, least, most)
     elif numerics == "exact":
