@@ -139,8 +139,8 @@ def _chosen(name: str, old: str, new: int | str, dims: Mapping[str, int | str]) 
         return size
     if isinstance(size, int) and new != size:
         raise UsageError(
-            f"the shape of {name!r} says {new} where the dim {old!r} is {size}: the sizes by input "
-            "and by dim contradict each other; give one of them"
+            f"the shape of {name!r} says {new} where the dim {old!r} is {size}: --input-shape and "
+            "--dim (input_shapes and dims in Python) contradict each other; give one of them"
         )
     return new
 
