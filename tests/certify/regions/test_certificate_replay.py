@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -400,7 +400,7 @@ def test_a_new_constant_is_one_of_its_digest_or_unknown() -> None:
     ):
         replay: Any = SimpleNamespace(
             _now=now, _after=after, _given=given, _unknown={"c", "other"},
-            _constant=partial(CertificateReplay._constant, None),  # type: ignore[arg-type]
+            _constant=partial(CertificateReplay._constant, cast("Any", None)),
             _folded=lambda _, __, it=folded: it,
         )  # fmt: skip
         region = {"constants": [{}, {"c": wanted}]}
@@ -420,7 +420,7 @@ def test_the_constants_that_are_read_are_those_of_the_second_model() -> None:
         replay: Any = SimpleNamespace(
             _now=now,
             _after=sides[0],
-            _constant=partial(CertificateReplay._constant, None),  # type: ignore[arg-type]
+            _constant=partial(CertificateReplay._constant, cast("Any", None)),
         )
         if is_same:
             CertificateReplay._compare(replay)
