@@ -24,9 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 VARIES = re.compile(
     r" *\b\d+\.\d+ m?s\b| +(?=time$)|(?<=───)─+|(?<=lists all )\d+|(?<=\.py):\d+"
     r'|(tiered\.[\w.]+:)\d+|\b[0-9a-f]{16,}\b|(?<="seconds": )[\d.e-]+'
-    r"|^((?:seconds|peak_memory|peak memory|versions): ).*"
+    r"|^((?:seconds|peak_memory|peak memory|versions|sqnr|sqnr_deployed): ).*"
+    r"|(?<=int8)(?: +[\d.]+%?)+$|(?<=sqnr )[\d.]+|[\d.]+(?= dB)"
+    r"|(?<=largest difference )[1-9][\d.e+-]+"
 )
-"""Times, how wide their column is, how many passes there are, digests, what the machine has."""
+"""Times, how wide their column is, how many passes there are, digests, what the machine has, and
+what the products of its processor decide."""
 
 
 def assert_transcript(cli: Callable[..., Any], path: Path) -> None:
