@@ -1,10 +1,12 @@
 """Values as expressions of operators, and what a pass makes of a model as such a text."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.recorded import assert_recorded
 from tiered import Model, PassContext
 from tiered.graph import Node, Tensor, Value
 from tiered.pipeline.text import parse_elements
@@ -98,16 +100,17 @@ def check_corners(path: Path) -> None:
     A section begins with `= pass opset target` and a model. After it, a line `old ==> new` changes
     one text of the model, or several with ` && ` between, and the next one is the outcome.
     """
-    header = base = old = ""
-    for line in path.read_text().splitlines():
-        if line.startswith("= "):
-            header, base = line[2:], ""
-        elif not base:
-            base = line
-        elif line.startswith("  "):
-            assert outcome(header, changed(base, old)) == line.strip(), (header, old)
-        else:
-            old = line
+    assert_recorded(path, {"=": _outcomes})
+
+
+def _outcomes(header: str, below: list[str]) -> Iterator[str]:
+    base, *lines = below
+    changes = ""
+    yield base
+    for line in lines:
+        is_outcome = line.startswith("  ")
+        changes = changes if is_outcome else line
+        yield f"  {outcome(header, changed(base, changes))}" if is_outcome else line
 
 
 def changed(text: str, changes: str) -> str:
@@ -115,7 +118,7 @@ def changed(text: str, changes: str) -> str:
     if changes == "-":
         return text
     for change in changes.split(" && "):
-        old, _, new = change.partition(" ==> ")
+        old, _, new = change.partition(" ==>")
         assert old in text, change
-        text = text.replace(old, new)
+        text = text.replace(old, new.removeprefix(" "))
     return text
