@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import has_narrow_floats
-from tiered.runtime.inputs.samples import Sample, do_not_fit, samples_for
+from tiered.runtime.inputs.samples import Sample, samples_for, unfit_remark
 from tiered.support.errors import (
     MissingOperator,
     RuntimeFailure,
@@ -156,7 +156,7 @@ class _ModelRun:
         try:
             samples = samples_for(proto, session, wanted)
         except UsageError as error:
-            self._case.remarks.append(do_not_fit(error))
+            self._case.remarks.append(unfit_remark(error))
             samples = samples_for(proto, session, replace(wanted, given=()))
         return samples, [{} for _ in samples]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tiered.graph.core.interface_map import BatchMap, InterfaceMap, PackMap, converted
 from tiered.runtime.external_data import take_in
 from tiered.runtime.inputs.make import Inputs
-from tiered.runtime.inputs.samples import Sample, do_not_fit, in_dtypes_of, samples_for
+from tiered.runtime.inputs.samples import Sample, in_dtypes_of, samples_for, unfit_remark
 from tiered.support.amounts import counted
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.verify.changed_region import with_outputs
@@ -74,10 +74,12 @@ class Refitting:
         self._part = GraphPart.of(before.runnable.proto)
         inputs = session.inputs
         takes = feeds_for(after, {info.name: info for info in after.graph.input})
-        # The inputs of the model after, defaults too, that are inputs of the model before.
-        self._same = tuple(name for name in takes if self._source(name) in self._part.inputs)
+        # The defaults of the model after that are inputs of the model before.
+        self._defaults = tuple(
+            name for name in takes if name not in inputs and self._source(name) in self._part.inputs
+        )
         # A default that the model after does not take is the same in both models: it is not fed.
-        kept = {*map(self._source, (*inputs, *self._same)), *relation.feeds}
+        kept = {*map(self._source, (*inputs, *self._defaults)), *relation.feeds}
         self._old_defaults = self._part.inputs.keys() & self._part.weights.keys()
         gone = self._old_defaults if relation.packed else self._old_defaults - kept
         self._fed = [
@@ -212,7 +214,7 @@ class Refitting:
 
     def _taken(self, values: Mapping[str, Any]) -> Outputs:
         """Return the inputs of the model after, and those defaults that are replaced."""
-        fed = [name for name in self._same if self._source(name) in values]
+        fed = [name for name in self._defaults if self._source(name) in values]
         return {name: self._converted(name, values) for name in (*self._session.inputs, *fed)}
 
     def _goes_on(self) -> bool:
@@ -247,7 +249,7 @@ class Refitting:
         try:
             made = samples_for(self._after, self._session, refitted)
         except UsageError as error:
-            self.remarks.append(do_not_fit(error))
+            self.remarks.append(unfit_remark(error))
             made = samples_for(self._after, self._session, replace(refitted, given=()))
         self._fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
         return made, list(map(self._expected, self._run(self._source_names(), self._fed)))
@@ -263,7 +265,7 @@ class Refitting:
                 self._after,
                 {
                     name: self._converted(name, fed)
-                    for name in (*new, *self._same)
+                    for name in (*new, *self._defaults)
                     if self._source(name) in fed
                 },
             )

@@ -109,8 +109,7 @@ def _check_alike(here: Graph, there: Graph) -> None:
     if not _are_alike(here, there):
         raise VerificationError(
             f"graph {here.name!r} ({counted(len(here), 'node')}) is not isomorphic to "
-            f"{there.name!r} "
-            f"({counted(len(there), 'node')})"
+            f"{there.name!r} ({counted(len(there), 'node')})"
         )
 
 

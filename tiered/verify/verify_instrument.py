@@ -22,8 +22,8 @@ from tiered.runtime.inputs.samples import (
     Source,
     Wanted,
     check_given,
-    do_not_fit,
     read_samples,
+    unfit_remark,
 )
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
@@ -265,7 +265,7 @@ class Verify:
         try:
             state, why = recorded_baseline(model, process, wanted, budget)
         except UsageError as error:
-            self._remark("", do_not_fit(error))
+            self._remark("", unfit_remark(error))
             state, why = recorded_baseline(model, process, replace(wanted, given=()), budget)
         if why:
             self._remark(

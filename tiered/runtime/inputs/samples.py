@@ -130,7 +130,7 @@ def samples_for(
     return found
 
 
-def do_not_fit(error: UsageError) -> str:
+def unfit_remark(error: UsageError) -> str:
     """Return the remark on the user's samples, which a pass made unfit for the model."""
     return f"the given inputs do not fit the model any more, so others were made: {error}"
 
