@@ -115,6 +115,9 @@ def einsum(step: Step) -> Sequence[Expr | None]:
     _apart(step, terms, operands)
     found: list[Expr | None] = []
     for at, own in enumerate(terms[: len(step.operands)]):
+        if not step.wants(at):
+            found.append(None)
+            continue
         others = [place for place in range(len(terms)) if place != at]
         there = set(result).union(*(terms[place] for place in others))
         kept = "".join(label for label in own if label in there)
