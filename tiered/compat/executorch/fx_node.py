@@ -192,7 +192,7 @@ class FxNode:
 
     @property
     def name(self) -> str:
-        """The name; of an operator with items another one than each of them has."""
+        """The name; an operator with several outputs has another one than its outputs."""
         if isinstance(self.subject, Graph):
             return OUTPUT
         if isinstance(self.subject, Value):
