@@ -57,7 +57,7 @@ def test_named_weights_are_stored_sparse_whatever_their_zeros() -> None:
     assert len(tvm.DenseToSparse(["v"])(_model()).graph.sparse_initializer) == 1
     with pytest.raises(UsageError, match="has the BSR shape"):
         tvm.DenseToSparse(["w"], [[4, 16, 1, 4, 5]])(_model())
-    with pytest.raises(UsageError, match="1 names and 2 shapes"):
+    with pytest.raises(UsageError, match="1 name and 2 shapes"):
         tvm.DenseToSparse(["w"], [[1], [2]])
     with pytest.raises(UsageError, match="dense_to_sparse"):
         tvm.DenseToSparse(["u"], [[4, 16, 1, 4, 5]])(_model())
