@@ -129,8 +129,7 @@ def fixing_sizes(model: ModelState) -> tuple[dict[str, int], dict[str, list[int]
 
 def _smallest_sizes(model: ModelState) -> dict[str, int]:
     """Return a size for each dynamic dim of the inputs, by its name or place ("x[0]")."""
-    from tiered.runtime.inputs.dims import smallest_sizes, weight_dims
-    from tiered.runtime.inputs.make import tensor_slots
+    from tiered.runtime.inputs.dims import smallest_sizes, tensor_slots, weight_dims
 
     slots = [
         slot

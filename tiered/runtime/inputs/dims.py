@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from tiered.runtime.inputs.dim_expression import Expression
 
 if TYPE_CHECKING:
+    import onnx
+
     from tiered.graph import Graph, Node
 
 # role -> the sizes of its first, second, ... name, each as (binding 0, binding 1).
@@ -74,6 +77,31 @@ class DimSlot:
     def key(self) -> str:
         """What the size is bound to: the dim's name, else the place."""
         return self.dim if isinstance(self.dim, str) else f"{self.input}[{self.axis}]"
+
+
+def tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[DimSlot]:
+    """Return the dims of an input; as many unknown ones as the rank says if it has no shape."""
+    dims: list[int | str | None] = [None] * rank
+    if tensor.HasField("shape"):
+        dims = [_dim(d) for d in tensor.shape.dim]
+    is_integer = tensor.elem_type in integer_types()
+    return [DimSlot(name, axis, len(dims), dim, is_integer) for axis, dim in enumerate(dims)]
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    # Some exporters write -1 for a dim that they do not know.
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    return str(dim.dim_param) or None
+
+
+@cache
+def integer_types() -> frozenset[int]:
+    """Return the element types of integers and bool, as onnx numbers them."""
+    from onnx import TensorProto
+
+    names = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL"
+    return frozenset(TensorProto.DataType.Value(name) for name in names.split())
 
 
 @dataclass

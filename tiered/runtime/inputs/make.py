@@ -10,13 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tiered.runtime.inputs.constraints import facts
-from tiered.runtime.inputs.dims import ALL_ONES, Binder, DimSlot, candidates
+from tiered.runtime.inputs.dims import (
+    ALL_ONES,
+    Binder,
+    DimSlot,
+    candidates,
+    integer_types,
+    tensor_slots,
+)
 from tiered.runtime.inputs.draw import Request, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact
 from tiered.runtime.inputs.refused import learned_sizes, sizes_of_constants
@@ -272,15 +279,6 @@ def _slots(proto: onnx.ModelProto, rank: int) -> list[DimSlot]:
     return slots
 
 
-def tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[DimSlot]:
-    """Return the dims of an input; as many unknown ones as the rank says if it has no shape."""
-    dims: list[int | str | None] = [None] * rank
-    if tensor.HasField("shape"):
-        dims = [_dim(d) for d in tensor.shape.dim]
-    is_integer = tensor.elem_type in _integer_types()
-    return [DimSlot(name, axis, len(dims), dim, is_integer) for axis, dim in enumerate(dims)]
-
-
 def _binder(
     bound: BoundModel,
     binding: int,
@@ -291,21 +289,6 @@ def _binder(
     binder = Binder(binding, dims or {}, bound.weight_dims)
     binder.bind(_slots(bound.proto, rank))
     return binder
-
-
-def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
-    # Some exporters write -1 for a dim that they do not know.
-    if dim.HasField("dim_value") and dim.dim_value >= 0:
-        return int(dim.dim_value)
-    return str(dim.dim_param) or None
-
-
-@cache
-def _integer_types() -> frozenset[int]:
-    from onnx import TensorProto
-
-    names = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL"
-    return frozenset(TensorProto.DataType.Value(name) for name in names.split())
 
 
 @dataclass(frozen=True)
@@ -379,7 +362,7 @@ class _Maker:
 
         keys: list[Any] = ["a", "b"] if kind.key_type == TensorProto.STRING else [0, 1]
         values = [float(i + 1) for i in range(len(keys))]
-        if kind.value_type.tensor_type.elem_type in _integer_types():
+        if kind.value_type.tensor_type.elem_type in integer_types():
             return {k: int(v) for k, v in zip(keys, values, strict=True)}, "map of two keys"
         if kind.value_type.tensor_type.elem_type == TensorProto.STRING:
             return {k: str(v) for k, v in zip(keys, values, strict=True)}, "map of two keys"
