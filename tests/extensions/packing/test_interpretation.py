@@ -240,6 +240,10 @@ SIZE = "no: it computes with a size of the batch or of sequences"
 CORNERS = {
     'y = Clip(x, "", f1)': "BT.",
     "y = Clip(x, f0, m)": "BT.",
+    "y = Clip(x, f0, x)": "no: its second operand depends on the sequence",
+    "s = Shape(x) n = Gather(s, one) y = Clip(n, n, n)": "sizes",
+    "s = Shape(x) n = Gather(s, one) y = Clip(x, n)": "no: its second operand depends on the "
+    "sequence",
     "sz = Size(x) f = Cast<to=1>(sz) y = Clip(x, f0, f)": SIZE,
     "a = com.acme.F(w) y = Shape(a)": "sizes",
     "k = ReduceMax(x, l1) y = Shape(k)": "sizes",

@@ -37,7 +37,7 @@ NAMES = {
 }
 INPUTS = (
     "float[B,S,4] x, int64[B,S] ids, int64[1,1] z, int64[N] unknown, int64[1] other, float m, "
-    "int64[1,1,2] fixed"
+    "int64[1,1,2] fixed, float[] any, float[2,S,4] pair, float[1,N,4] named"
 )
 
 
@@ -45,7 +45,7 @@ def _relations(_: str, below: list[str]) -> Iterator[str]:
     nodes = ""
     for line in below:
         if line.startswith("  "):
-            found = relation_of(Template(nodes).substitute(NAMES), INPUTS, packed=("x", "ids"))
+            found = relation_of(Template(nodes).substitute(NAMES), INPUTS, packed=("x", "ids", "pair"))
             yield f"  {found or 'scalar'}"
         else:
             nodes = line

@@ -196,7 +196,7 @@ def _place_of_chosen(state: Interpretation, facts: Sequence[object]) -> Abstract
         Refusal: it is another sum.
     """
     tensors = [fact for fact in facts if isinstance(fact, AbstractTensor)]
-    chosen = [fact for fact in tensors if fact.chosen_by is not None and not fact.index]
+    chosen = [fact for fact in tensors if fact.chosen_by is not None]
     length = state.graph.model.dims.size(state.token)
     rows = [fact for fact in tensors if fact.index == (length,)]
     if not chosen or not rows:
