@@ -155,6 +155,7 @@ def _path(came: dict[int, tuple[int, int]], done: int) -> list[int]:
 
 # --- Orders of a long stretch by the bytes that each node allocates and frees, in n log n ---------
 
+
 def forward_order(stretch: Stretch) -> list[int]:
     """Return an order in which the next node is the one after which the fewest bytes are alive."""
     left = [len(buffer.readers) + buffer.is_needed_later for buffer in stretch.buffers]

@@ -123,3 +123,49 @@ def test_an_output_that_is_absent_takes_no_memory() -> None:
         float[1,2,2] r = {1,2,3,4}> { , h = RNN<hidden_size = 2>(x, w, r)  y = Neg(h) }"""
     model = Model.from_proto(parse(text))
     assert split_model(model, 1).peak == memory_plan(model).peak
+
+
+def test_what_is_cut_as_far_as_the_work_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines are the first and last numbers of steps with a result, and the result."""
+    text = """(float[8,1] x) => (float[8,1] y) <int64[1] one = {1}, int64[2] e = {8,64}> {
+        k = Constant<value=float[8,1] {1,2,3,4,5,6,7,8}>()
+        a = Expand(x, e)  b = Tanh(a)  c = ReduceMax(b, one)  y = Add(c, k) }"""
+    monkeypatch.setattr("tiered.extensions.memory.splitting.peak_budget.WRITTEN", 1)
+    for steps, regions, peak, nodes, kept in (
+        ((0, 24), 0, 2112, 5, {"b": "the search was long", "c": "the search was long"}),
+        ((25, 45), 1, 1088, 11, {
+            "Expand_1_output_0": "the search was long", "ReduceMax_output_0": "the search was long",
+            "Slice_1_output_0": "the search was long",
+        }),
+        ((308, 316), 1, 320, 35, {
+            "Expand_7_output_0": "its parts do not lower the peak",
+            "ReduceMax_output_0": "the search was long",
+            **{f"ReduceMax_{at}_output_0": "the search was long" for at in range(1, 7)},
+            "Slice_7_output_0": "the search was long",
+        }),
+    ):  # fmt: skip
+        for tried in steps:
+            monkeypatch.setattr("tiered.extensions.memory.splitting.peak_budget.TRIED", tried)
+            model = Model.from_proto(parse(text))
+            done = split_model(model, 1)
+            said = {value.name: str(reason) for value, reason in done.kept}
+            assert said == {"x": "it is an input", **kept}, tried
+            assert (done.regions, done.peak, len(model.main.nodes)) == (regions, peak, nodes), tried
+
+
+def test_no_more_parts_than_the_budget_takes() -> None:
+    counts = []
+    for budget in (4288, 4287):
+        model = Model.from_proto(parse(ATTENTION))
+        split_model(model, budget)
+        counts.append(len(model.main.nodes_of("Softmax")))
+    assert counts == [2, 4]
+
+
+def test_a_lower_peak_beside_another_one_is_undone() -> None:
+    text = """(float[8,1] x) => (float[8,1] y) <int64[1] one = {1}, int64[2] e = {8,64}> {
+        a = Expand(x, e)  b = Softmax<axis=1>(a)  r = ReduceMax(b, one)
+        c = Expand(r, e)  d = Softmax<axis=0>(c)  f = Softmax<axis=1>(d)  y = ReduceMax(f, one) }"""
+    model = Model.from_proto(parse(text))
+    done = split_model(model, 1)
+    assert (done.regions, done.peak, len(model.main.nodes)) == (0, memory_plan(model).peak, 7)

@@ -226,8 +226,41 @@ def test_what_is_inside_how_each_node_is_cut_and_the_border() -> None:
          "a", 0, "y (F) needs all of it"),
         ("(float[8,4] x) => (float[8,4] y) { a = own.F(x) y = Tanh(a) }",
          "a", 0, "a (F) has no parts along axis 0"),
+        ("(float[8,8] x, float[8,8] z) => (float[8,8] y) { a = Tanh(x) b = Sin(z) "
+         "c = MatMul(a, b) d = Add(a, b) y = Add(c, d) }",
+         "a", 0, "a:0 c:0 d:0 | a:0 c:0 d:0 y:0 | y | x b y"),
+        ("(float[8,4] x, int64[2] s) => (float[N,M] y) { a = Tanh(x) y = Reshape(a, s) }",
+         "a", 0, "y (Reshape) needs all of it"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) b = Sin(a) c = Transpose(a) "
+         "d = Transpose(c) y = Add(b, d) }",
+         "a", 0, "a:0 b:0 c:1 d:0 | a:0 b:0 c:1 y:0 d:0 | y | x y"),
+        ('(float[8,4] x, float[8,4] h) => (float[8,4] y) <float f = {1}> { a = Tanh(x) '
+         'b = Max(a, h) y = Clip(b, "", f) }',
+         "a", 0, "a:0 b:0 | a:0 b:0 y:0 | y | x h y"),
     ):  # fmt: skip
         assert written(found(text, name, axis)) == expected, (text, axis)
+
+
+def test_a_region_grows_as_far_as_its_work_goes() -> None:
+    for text, steps in (
+        ("""(float[8,4] x) => (float[8,4] y) { a = Tanh(x)  b = Sin(a)  c = Cos(b)
+            d = Abs(c)  e = Sign(a)  y = Add(e, d) }""",
+         ((0, "a:0 | a:0 b:0 e:0 | b e | x b e"),
+          (22, "a:0 b:0 | a:0 b:0 e:0 c:0 | e c | x e c"),
+          (59, "a:0 b:0 e:0 c:0 d:0 | a:0 b:0 e:0 c:0 y:0 d:0 | y | x y"))),
+        # A small tensor beside the region leads back into it.
+        ("""(float[8,4] x) => (float[8,4] y) <int64[1] one = {1}> { a = Tanh(x)  b = Sin(a)
+            m = ReduceMax(b, one)  n = Neg(m)  c = Cos(b)  y = Add(c, n) }""",
+         ((0, "a:0 | a:0 b:0 | b | x b"),
+          (15, "a:0 b:0 | a:0 b:0 m:0 c:0 | m c | x m c"),
+          (56, "a:0 b:0 c:0 m:0 n:0 | a:0 b:0 m:0 c:0 y:0 n:0 | y | x y"))),
+    ):  # fmt: skip
+        model, found = Model.from_proto(parse(text)), []
+        for left in range(60):
+            around = region_around(model.main.values["a"], 0, SIZES, SearchWork(left))
+            if not found or found[-1][1] != written(around):
+                found.append((left, written(around)))
+        assert tuple(found) == steps, text
 
 
 def written(region: SplitRegion | Skip) -> str:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.extensions.memory.graphs import ATTENTION
+from tests.written import Writer
 from tiered import Model
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory import memory_plan, split_model
@@ -172,3 +173,26 @@ def test_operands_that_are_attributes_of_an_old_opset_stay_attributes(line: str)
     header = '<ir_version: 6, opset_import: ["" : 9]> g '
     text = f"{header}(float[6,4] x) => (float[6,M] y) {{ t = Tanh(x) {line} y = Sin(a) }}"
     assert isinstance(in_parts(text, "t", 0, 3), Model)
+
+
+def test_what_the_parts_are() -> None:
+    image = """(float[1,1,4,2] x) => (float[1,1,4,2] y) <float[1,1,3,1] k = {1,2,3},
+        float[1,1,5,1] l = {1,2,3,4,5}, float hi = {1}> { """
+    for text, axis, expected in (
+        (image + "a = Tanh(x) c = Conv<pads=[1,0,1,0]>(a, k) y = Add(a, c) }", 2,
+         "Concat<axis=2>(Add(Slice(#0=Tanh(Slice(x, [0], [3], [2])), [0], [2], [2]), "
+         "Conv<pads=(1,0,0,0)>(#0, k)), Add(Slice(#1=Tanh(Slice(x, [1], [4], [2])), [1],"
+         " [3], [2]), Conv<pads=(0,0,1,0)>(#1, k)))"),
+        (image + "a = Tanh(x) y = Conv<pads=[2,0,2,0]>(a, l) }", 2,
+         "Concat<axis=2>(Conv<pads=(2,0,0,0)>(Tanh(x), l), Conv<pads=(0,0,2,0)>(Tanh(x),"
+         " l))"),
+        (image + 'a = Tanh(x) y = Clip(a, "", hi) }', 3,
+         "Concat<axis=3>(Clip(Tanh(Slice(x, [0], [1], [3])), -, 1.0), Clip(Tanh(Slice(x,"
+         " [1], [2], [3])), -, 1.0))"),
+    ):  # fmt: skip
+        model = in_parts(text, "a", axis, 2)
+        assert isinstance(model, Model)
+        made = Writer()(model.main.outputs[0])
+        for name in "kl":
+            made = made.replace(Writer()(model.main.values[name]), name)
+        assert made == expected, text

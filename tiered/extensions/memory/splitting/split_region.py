@@ -186,7 +186,7 @@ def _take_in(region: SplitRegion, value: Value, axis: int) -> Skip | None:
         if reason is not None:
             break
         reason = _add_reader(region, reader, value, axis)
-        if reason is None and len(region.nodes) > MOST_NODES:
+        if len(region.nodes) > MOST_NODES:
             reason = Skip("more than {} nodes belong to it", MOST_NODES)
     return reason
 
@@ -198,7 +198,7 @@ def _add(region: SplitRegion, node: Node, axis: int) -> Skip | None:
         fits = known.axis == axis
         return None if fits else Skip("{} is cut along another axis", node.label)
     cut = node_cut(node, axis)
-    if cut is None or not _agrees(region, node, cut):
+    if cut is None:
         return Skip("{} ({}) has no parts along axis {}", node.label, node.op_type, axis)
     region.nodes[node] = cut
     return None
@@ -206,30 +206,23 @@ def _add(region: SplitRegion, node: Node, axis: int) -> Skip | None:
 
 def _add_reader(region: SplitRegion, node: Node, value: Value, axis: int) -> Skip | None:
     """Add a node whose parts need parts of a tensor along an axis."""
+
+    def fits(cut: NodeCut) -> bool:
+        windows = _windows_of(node, cut, value)
+        return all(window is not None and window.axis == axis for window in windows)
+
     known = region.nodes.get(node)
     if known is not None:
-        windows = _windows_of(node, known, value)
-        fits = all(window is not None and window.axis == axis for window in windows)
-        return None if fits else Skip("{} needs all of it", node.label)
+        return None if fits(known) else Skip("{} needs all of it", node.label)
     outputs = [each for each in filter(None, node.outputs) if each.is_used]
     if len(outputs) == 1 and outputs[0].static_shape is not None:
         for its_axis, size in enumerate(shape_of(outputs[0])):
             cut = node_cut(node, its_axis) if size > 1 else None
-            if cut is not None and _agrees(region, node, cut):
+            # No other operand is inside: all readers of those are in the region.
+            if cut is not None and fits(cut):
                 region.nodes[node] = cut
                 return None
     return Skip("{} ({}) needs all of it", node.label, node.op_type)
-
-
-def _agrees(region: SplitRegion, node: Node, cut: NodeCut) -> bool:
-    """Return whether a cut takes parts of the inner tensors along their axes."""
-    if region.inner.get(node.output, cut.axis) != cut.axis:
-        return False
-    return all(
-        window is not None and window.axis == region.inner[operand]
-        for operand, window in zip(node.operands, cut.windows, strict=False)
-        if operand in region.inner
-    )
 
 
 def _left_and_entered(
