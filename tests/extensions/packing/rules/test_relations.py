@@ -45,7 +45,8 @@ def _relations(_: str, below: list[str]) -> Iterator[str]:
     nodes = ""
     for line in below:
         if line.startswith("  "):
-            found = relation_of(Template(nodes).substitute(NAMES), INPUTS, packed=("x", "ids", "pair"))
+            text = Template(nodes).substitute(NAMES)
+            found = relation_of(text, INPUTS, packed=("x", "ids", "pair"))
             yield f"  {found or 'scalar'}"
         else:
             nodes = line
