@@ -31,7 +31,8 @@ def reshape_target(node: Node, data: Value, elements: Elements) -> list[int] | N
     meant = _strict_sizes(node, elements) if node.attributes.get("allowzero") else elements
     if meant is None:
         return None
-    dims = [data.owner.model.dims.size(dim) for dim in data.shape or ()]
+    assert data.shape is not None
+    dims = [data.owner.model.dims.size(dim) for dim in data.shape]
     target: list[int | None] = []
     for axis, element in enumerate(meant.flat):
         if isinstance(element, int):

@@ -8,6 +8,7 @@ import numpy as np
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Tensor, Value, function_pass
 from tiered.function_passes.shape._target_shape import expand_target, reshape_target
+from tiered.graph import Elements
 from tiered.runtime.fold.node_evaluation import freed_bytes
 
 Known = MutableMapping[Hashable, Value]
@@ -48,14 +49,14 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
         if node.graph is graph:
             for value in node.outputs:
                 if value in whole:
-                    _fold_value(graph, ctx, node, value)
+                    _fold_value(graph, ctx, node, value, whole[value])
     sized = {
-        node
+        node: target
         for op_type in ("Expand", "Reshape")
         for node in graph.nodes_of(op_type)
-        if _folded_sizes(node) is not None
+        if (target := _folded_sizes(node)) is not None
     }
-    joined = {node for node in graph.nodes_of("Reshape") if _copied_sizes(node)} - sized
+    joined = {node for node in graph.nodes_of("Reshape") if _copied_sizes(node)} - sized.keys()
     keys = set(symbolic.values())
     has_equals = len(keys) < len(symbolic) or any(key in known for key in keys)
     if not (has_equals or sized or joined or graph.body_nodes):
@@ -64,7 +65,7 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
         for body in node.bodies:
             _visit(body, ctx, ChainMap({}, known))
         if node in sized:
-            _fold_sizes(graph, node)
+            _fold_sizes(graph, node, sized[node])
         elif node in joined:
             _copy_sizes(graph, node)
         for value in node.outputs:
@@ -72,12 +73,12 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
                 _share_value(graph, node, value, symbolic[value], known)
 
 
-def _traced(graph: Graph) -> tuple[set[Value], dict[Value, Hashable]]:
+def _traced(graph: Graph) -> tuple[dict[Value, Elements], dict[Value, Hashable]]:
     """Return the computed values with only known elements, and those with symbolic ones.
 
     Two symbolic values have the same elements if their keys are equal.
     """
-    whole: set[Value] = set()
+    whole: dict[Value, Elements] = {}
     symbolic: dict[Value, Hashable] = {}
     for value in tuple(graph.values.values()):
         node = value.producer
@@ -87,7 +88,7 @@ def _traced(graph: Graph) -> tuple[set[Value], dict[Value, Hashable]]:
             continue
         flat = elements.ravel().tolist()
         if _NUMBERS.issuperset(map(type, flat)):
-            whole.add(value)
+            whole[value] = elements
         elif None not in flat:
             symbolic[value] = (value.dtype, elements.shape, tuple(flat))
     return whole, symbolic
@@ -101,9 +102,10 @@ def _in_order(graph: Graph, nodes: Collection[Node]) -> list[Node]:
     return [node for node in graph.topological_order() if node in nodes] if nodes else []
 
 
-def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> None:
-    elements = value.elements
-    if elements is None or value.pins or not value.is_used:
+def _fold_value(
+    graph: Graph, ctx: PassContext, node: Node, value: Value, elements: Elements
+) -> None:
+    if value.pins or not value.is_used:
         return
     if value.is_graph_output and node.op_type == "Identity":
         # The Identity only renames the output.
@@ -141,8 +143,8 @@ def _folded_sizes(node: Node) -> list[int] | None:
 
     A target that is a constant already stays so, and the Reshape loses its allowzero.
     """
-    data, sizes = node.inputs[0], node.input(1)
-    if data is None or sizes is None or data.shape is None or node.has_references:
+    data, sizes = node.given(0), node.input(1)
+    if sizes is None or data.shape is None or node.has_references:
         return None
     is_strict = bool(node.attr("allowzero", 0))
     if sizes.is_constant and not is_strict:
@@ -157,11 +159,9 @@ def _folded_sizes(node: Node) -> list[int] | None:
     return folded(node, data, elements)
 
 
-def _fold_sizes(graph: Graph, node: Node) -> None:
-    """Replace the target of a Reshape or Expand by a constant, if it can be one."""
-    target, sizes = _folded_sizes(node), node.inputs[1]
-    if target is None or sizes is None:
-        return
+def _fold_sizes(graph: Graph, node: Node, target: list[int]) -> None:
+    """Replace the target of a Reshape or Expand by a constant."""
+    sizes = node.given(1)
     if sizes.is_constant:
         with graph.rewrite("allowzero where no size is 0 => the default", node):
             graph.set_attribute(node, "allowzero", None)
@@ -170,8 +170,7 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
         graph.set_input(node, 1, graph.constant(np.array(target, np.int64), f"{sizes.name}_folded"))
         if node.attr("allowzero", 0):
             graph.set_attribute(node, "allowzero", None)
-        if sizes.producer is not None:
-            graph.prune([sizes.producer])
+        graph.prune(_producers([sizes]))
 
 
 def _copied_sizes(node: Node) -> dict[int, list[int]]:
@@ -212,7 +211,6 @@ def _copy_sizes(graph: Graph, node: Node) -> None:
         return
     with graph.rewrite("sizes in a Concat that are numbers or dims of the operand => 0", node):
         for slot, written in copied.items():
-            part = join.inputs[slot]
+            part = join.given(slot)
             graph.set_input(join, slot, graph.constant(np.array(written, np.int64), "copied"))
-            if part is not None and part.producer is not None:
-                graph.prune([part.producer])
+            graph.prune(_producers([part]))
