@@ -10,7 +10,13 @@ from tests.recorded import assert_values
 from tests.small import content
 from tiered import Model
 from tiered.compat.executorch import GraphModule, PassBase, PassManager, PassResult
-from tiered.compat.executorch.fx_node import FxTarget, needed_operator, number_like, operator_of
+from tiered.compat.executorch.fx_node import (
+    FxNode,
+    FxTarget,
+    needed_operator,
+    number_like,
+    operator_of,
+)
 from tiered.runtime import run
 from tiered.support.errors import ModelError, PassError, UsageError
 from tiered.testing import parse
@@ -213,6 +219,7 @@ def test_nodes_and_targets_are_recorded() -> None:
         "rows": lambda text=ITEMS: rows(module(text)),
         "edited": edited,
         "N": Named,
+        "FxNode": FxNode,
         "FxTarget": FxTarget,
         "op": operator_of,
         "needed": lambda target: needed_operator(target, gm.main),
@@ -220,6 +227,9 @@ def test_nodes_and_targets_are_recorded() -> None:
         "operator": operator,
         "np": np,
         "value": gm.main.value,
+        "untyped": module(
+            "(float[2] x) => (float[2] y) { a = com.microsoft.Wurst(x) y = Neg(a) }"
+        ).main.value("a"),
         "int64": Model.from_proto(parse("(int64[2] x) => (int64[2] y) { y = Neg(x) }")).main.inputs[
             0
         ],

@@ -217,9 +217,9 @@ class FxGraph:
         subject = self._check(to_erase).subject
         if isinstance(subject, OnnxNode):
             subject.owner.remove_node(subject)
-        elif to_erase.op == PLACEHOLDER and isinstance(subject, Value):
+        elif isinstance(subject, Value) and subject.is_graph_input:
             self.owner.remove_input(subject)
-        elif to_erase.op == GET_ATTR and isinstance(subject, Value):
+        elif isinstance(subject, Value) and subject.is_initializer:
             self.owner.remove_constant(subject)
         elif to_erase.op == OUTPUT or to_erase.users:
             raise ModelError(f"{to_erase.name!r} cannot be erased: it is used")

@@ -114,7 +114,7 @@ def operator_of(target: object) -> str:
     if isinstance(target, str):
         return target
     name = _name_of(target)
-    known = _SYNONYMS.get(name) or _OTHER_OPERANDS.get(name) or _SYNONYMS.get(name.strip("_"))
+    known = _OTHER_OPERANDS.get(name) or _SYNONYMS.get(name.strip("_"))
     return known or _OPERATORS.get(name.replace("_", "").lower(), "")
 
 
@@ -192,14 +192,16 @@ class FxNode:
 
     @property
     def name(self) -> str:
-        """The name; an operator with several outputs has another one than its outputs."""
+        """The name; an operator, and the output, have another one than each other node."""
+        model = self.graph.owner.model
         if isinstance(self.subject, Graph):
-            return OUTPUT
+            return model.names.fresh(OUTPUT)
         if isinstance(self.subject, Value):
             return self.subject.name
         node, name = self.subject, self.subject.label
-        if self.graph.has_items(node) and name in self.subject.proto.output:
-            return f"{node.op_type}_{name}"
+        value = self.graph.owner.values.get(name)
+        if value is not None and self.graph.node_of(value) != self:
+            return model.names.fresh(model.node_names.fresh(f"{node.op_type}_{name}"))
         return name
 
     @property
@@ -208,6 +210,8 @@ class FxNode:
         if isinstance(self.subject, OnnxNode):
             node = self.subject
             return FxTarget(node.operator)
+        if isinstance(self.subject, Graph):
+            return OUTPUT
         return operator.getitem if self.op == CALL else self.name
 
     @target.setter
