@@ -29,8 +29,13 @@ TEXT = """(float[2,4] x, float h) => (float[2,2] y, float[2,2] z) <float[4] w = 
 def test_a_graph_is_read_with_one_expression_for_each_value() -> None:
     graph = parsed(TEXT).main
     reader = ExpressionReader(graph)
-    assert [call.op.name for call in reader.calls] == ["multiply", "clip", "split", "negative"]
-    mul, clip, split, neg = reader.calls
+    assert [call.op.name for call in reader.calls.values()] == [
+        "multiply",
+        "clip",
+        "split",
+        "negative",
+    ]
+    mul, clip, split, neg = reader.calls.values()
     x, w = mul.args
     assert isinstance(x, Var)
     assert isinstance(w, Constant)
@@ -44,7 +49,7 @@ def test_a_graph_is_read_with_one_expression_for_each_value() -> None:
     assert isinstance(z, TupleGetItem)
     assert (y.tuple_value, y.index, z.index) == (split, 0, 1)
     assert reader.expr(graph.outputs[1]) is z
-    assert [call.op.name for call in reader.reached()] == ["multiply", "clip", "split"]
+    assert [call.op.name for _, call in reader.reached()] == ["multiply", "clip", "split"]
 
 
 def test_a_graph_of_one_output_is_its_expression() -> None:
@@ -132,7 +137,7 @@ def test_a_builder_adds_only_what_is_new() -> None:
     model = parsed("(float[2] x) => (float[2] y) { y = Relu(x) }")
     graph = model.main
     builder, reader = Builder(graph), ExpressionReader(graph)
-    (relu,) = reader.calls
+    (relu,) = reader.calls.values()
     assert builder.value(relu) is graph.outputs[0]
     assert builder.values(None) == (None,)
     assert builder.value(graph.inputs[0]) is graph.inputs[0]
@@ -149,7 +154,7 @@ def test_a_value_of_another_graph_is_made_again() -> None:
         parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }").main
     )
     graph = parsed("(float[2] x) => (float[2] y) { y = Relu(x) }").main
-    (add,) = other.calls
+    (add,) = other.calls.values()
     builder = Builder(graph)
     made = builder.value(Call(add.op, (graph.inputs[0], add.args[1])))
     assert made.producer is not None
@@ -171,7 +176,7 @@ def test_operators_of_other_domains_are_named_whole() -> None:
 def test_a_call_that_is_read_keeps_the_form_of_its_opset() -> None:
     text = "(float[2,3] x) => (float[2,1] y) { y = ReduceMean<axes=[1]>(x) }"
     graph = parsed(text, opset=13).main
-    (call,) = ExpressionReader(graph).calls
+    (call,) = ExpressionReader(graph).calls.values()
     made = Builder(graph).value(Call(call.op, call.args, call.attrs))
     assert made.producer is not None
     assert (len(made.producer.inputs), made.producer.attributes["axes"]) == (1, (1,))
@@ -194,8 +199,31 @@ def test_models_of_functions_are_recorded() -> None:
         body = results[0] if len(results) == 1 else Tuple(results)
         return nodes_of(model_of(Function((x, z) if params is None else params, body)))
 
+    def renamed(call: Any, name: str) -> Any:
+        call.op = Op(name)
+        return call
+
+    def again(text: str) -> object:
+        """Return the nodes of a graph to which a call of the first call is added, and the items."""
+        model = parsed(f"(float[2,4] x) => (y, v) <float[4] w = {{1,2,3,4}}> {{ {text} }}")
+        builder, reader = Builder(model.main), ExpressionReader(model.main)
+        (call,) = reader.calls.values()
+        builder.values(Call(Op("Abs"), (call,)))
+        nodes = [
+            f"{node.op_type}{[v and v.name for v in node.inputs]}" for node in model.main.nodes
+        ]
+        return nodes, [
+            builder.value(TupleGetItem(call, at)).name for at in (0, len(call.values) - 1)
+        ]
+
+    def absent() -> object:
+        model = parsed("(float[4] x) => (y, v) { y, , v = LayerNormalization(x, x) }")
+        (call,) = ExpressionReader(model.main).calls.values()
+        return Builder(model.main).value(TupleGetItem(call, 1))
+
     x, z = relay.var("x", shape=(2, "n")), relay.var("z", shape=(2, 4), dtype="int8")
     names = {
+        "renamed": renamed, "again": again, "absent": absent,
         "made": made, "x": x, "z": z, "relay": relay, "Call": Call, "Op": Op, "Tuple": Tuple,
         "TupleGetItem": TupleGetItem, "Var": Var,
     }  # fmt: skip

@@ -365,8 +365,9 @@ def test_a_callback_makes_nodes_by_functions_of_relay() -> None:
 
 def test_expressions_are_recorded() -> None:
     view = parsed(
-        "(float[2,n] x, own) => (float[2,n] y, float[1] p, float[1] q) <float[2] w = {1, 2}> {"
-        " a = Softmax<axis = 1>(x) y = Relu(a) p, q = Split(w) r = own.f(x) }"
+        "(float[2,n] x, own, int64[k] i) => (float[2,n] y, float[1] p, float[1] q)"
+        " <float[2] w = {1, 2}> { a = Softmax<axis = 1>(x) y = Relu(a) p, q = Split(w)"
+        " r = own.f(x) g = Reshape(x, i) o = Neg(r) }"
     )
     names = {
         **vars(expr),

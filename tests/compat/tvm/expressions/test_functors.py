@@ -129,6 +129,20 @@ class Renamed(ExprMutator):
         return made.args[0] if to is None else to(*made.args) if callable(to) else to
 
 
+class Kept(ExprMutator):
+    """Replaces operators and variables by name, and has the other methods as they are."""
+
+    def __init__(self, **to: str) -> None:
+        self.to = to
+
+    def visit_op(self, op: Any) -> Any:
+        return Op(self.to[op.name]) if op.name in self.to else op
+
+    def visit_var(self, var: Any) -> Any:
+        name = var.name_hint
+        return Var(self.to[name], None) if name in self.to else var
+
+
 def after(mutator: ExprMutator, text: str, inputs: str = "float[2] x, bool k") -> object:
     """Return the nodes and the outputs of a graph after a mutator, and whether it is another."""
     given = parsed(f"({inputs}) => (y, z) <float[2] w = {{1,2}}> {{ {text} }}")
@@ -162,6 +176,7 @@ def test_visits_and_mutations_are_recorded() -> None:
     x, z = relay.var("x", shape=(2,)), relay.var("z", shape=(2,))
     names = {
         "after": after,
+        "Kept": Kept,
         "Renamed": Renamed,
         "relay": relay,
         "order": order,

@@ -11,6 +11,7 @@ from tests.recorded import assert_values
 from tests.small import parsed
 from tiered import Model, Node
 from tiered.compat.tvm import relay
+from tiered.compat.tvm.expressions.building import ExpressionReader
 from tiered.compat.tvm.expressions.expr import Call, Constant, Op, Tuple
 from tiered.compat.tvm.expressions.relay_operators import PREFIXES, Namespace, function_of, get
 from tiered.compat.tvm.patterns.operator_names import OPERATORS
@@ -251,8 +252,11 @@ def test_calls_are_recorded() -> None:
             made = function_of(name.replace("__", "."))
             return lambda *args, **attrs: written(made(*args, **attrs))
 
+    read = "(float[1,3,4,4] d, float[3,3,2,2] k) => (float[1,3,3,3] y) { y = Conv(d, k) }"
+    (conv,) = ExpressionReader(parsed(read).main).calls.values()
     names = {
         "r": Shown(),
+        "conv": conv,
         "x": relay.var("x", shape=(2, 3, 4, 4)),
         "w": relay.var("w", shape=(3, 3, 2, 2)),
         "v": relay.var("v", shape=(3,)),

@@ -37,7 +37,9 @@ class ExpressionReader:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._of: dict[Node | Value, Expr] = {}
-        self.calls = [self._call(node) for node in graph.topological_order() if _is_call(node)]
+        self.calls = {
+            node: self._call(node) for node in graph.topological_order() if _is_call(node)
+        }
 
     def _call(self, node: Node) -> Call:
         args = [None if value is None else self.expr(value) for value in node.inputs]
@@ -65,11 +67,11 @@ class ExpressionReader:
         params = [expr for value in self.graph.inputs if isinstance(expr := self.expr(value), Var)]
         return Function(params, results[0] if len(results) == 1 else Tuple(results))
 
-    def reached(self) -> Iterator[Call]:
-        """Yield the calls that an output needs, each after its operands."""
-        for call in self.calls:
-            if call.node is not None and call.node.graph is not None and call.node.is_used:
-                yield call
+    def reached(self) -> Iterator[tuple[Node, Call]]:
+        """Yield the nodes that an output needs, each after its operands, with their calls."""
+        for node, call in self.calls.items():
+            if node.is_used:
+                yield node, call
 
 
 def _is_call(node: Node) -> bool:
@@ -104,13 +106,14 @@ class Builder:
         """Return the values of an expression, and make what is new of it."""
         pending = [expr]
         while pending:
-            top = pending[-1]
+            top = pending.pop()
+            if self._known(top) is not None:
+                continue
             missing = [each for each in _parts(top) if self._known(each) is None]
-            if self._known(top) is not None or not missing:
-                pending.pop()
-                if self._known(top) is None:
-                    self._made[top] = self._make(top)
-            pending += missing if self._known(top) is None else []
+            if missing:
+                pending += [top, *missing]
+            else:
+                self._made[top] = self._make(top)
         found = self._known(expr)
         assert found is not None
         return found

@@ -90,9 +90,9 @@ class ExprVisitor(ExprFunctor):
         if not isinstance(expr, Graph):
             return super().visit(expr)
         reader = ExpressionReader(expr)
-        for call in reader.reached():
+        for node, call in reader.reached():
             self.visit(call)
-            for body in bodies_of(call):
+            for body in node.bodies:
                 self.visit(body)
         return self.visit(reader.function())
 
@@ -155,12 +155,12 @@ class ExprMutator(ExprFunctor):
         reader, builder = ExpressionReader(graph), Builder(graph)
         function, changed = reader.function(), False
         old = [node for node in graph.nodes if node.is_used]
-        for call in reader.reached():
+        for node, call in reader.reached():
             made = self.visit(call)
             if made is not call:
                 changed = True
                 _redirect_bodies(graph, call, builder.values(_checked(self, made)))
-            for body in bodies_of(call):
+            for body in node.bodies:
                 changed |= self._mutate(body)
         made = self.visit(function)
         if not isinstance(made, Function) or len(made.results) != len(graph.outputs):
@@ -228,16 +228,10 @@ def _copied(graph: Graph) -> Graph:
     return found
 
 
-def bodies_of(call: Call) -> tuple[Graph, ...]:
-    """Return the bodies of the node that a call is."""
-    node = call.node
-    return () if node is None or node.graph is None else tuple(node.bodies)
-
-
 def _redirect_bodies(graph: Graph, call: Call, values: Any) -> None:
     """Let bodies that capture a value of a call capture the new one."""
     for before, after in zip(call.values, values, strict=False):
-        if before is None or after is None or before is after or not before.is_captured:
+        if before is None or after is None:
             continue
         for use in list(before.users):
             if use.node.owner is not graph:
