@@ -316,7 +316,7 @@ def search_fc_transpose(expr: Any) -> list[str]:
         value.name
         for graph in model.graphs()
         for node in graph.nodes_of("Transpose")
-        if (value := node.inputs[0]) is not None and value.is_constant
+        if (value := node.given(0)).is_constant
         if any(reader.op_type in ("Gemm", "MatMul") for reader in node.output.readers)
     ]
 
@@ -343,8 +343,8 @@ def SimplifyFCTranspose(target_weight_name: Iterable[str] | None = None) -> Pass
             raise UsageError(f"the model has no constant {', '.join(map(repr, missing))}")
         for graph in model.graphs():
             for node in graph.nodes_of("Transpose"):
-                value = node.inputs[0]
-                if value is None or value.name not in wanted or value.const is None:
+                value = node.given(0)
+                if value.name not in wanted or value.const is None:
                     continue
                 perm = node.attributes.get("perm")
                 turned = np.ascontiguousarray(np.transpose(value.const, perm))

@@ -64,7 +64,7 @@ def _weights(model: Model) -> list[Value]:
         for graph in model.graphs()
         for node in graph.topological_order()
         if node.op_type in ("Gemm", "MatMul") and not node.domain
-        for value in node.inputs[:2]
-        if value is not None and value.is_constant
+        for value in (node.given(0), node.given(1))
+        if value.is_constant
     ]
     return list(dict.fromkeys(found))

@@ -25,6 +25,7 @@ from tiered.compat.tvm.patterns.expression_matches import (
     partition_model,
     rewrite_model,
 )
+from tiered.graph.core.marks import SKIP
 from tiered.support.errors import ModelError, PassError, UsageError
 
 TEXT = """g (float[2] x) => (float[2] y, float[1] s, float[1] t) <float[2] w = {1,2}> {
@@ -254,9 +255,12 @@ def test_edits_by_patterns_are_recorded() -> None:
         ]  # fmt: skip
 
     def partitioned(
-        pattern: DFPattern, text: str = TEXT, check: Any = bool, **attrs: str
+        pattern: DFPattern, text: str = TEXT, check: Any = bool, skipped: str = "", **attrs: str
     ) -> object:
         of = model(text)
+        for node in of.main.nodes:
+            if node.label == skipped:
+                of.main.set_metadata(node, {SKIP: "true"})
         made = partition_model(pattern, of, attrs, lambda value: check(value.name))
         assert made is of
         nodes = made.main.topological_order()
@@ -270,6 +274,7 @@ def test_edits_by_patterns_are_recorded() -> None:
         "is_constant": is_constant, "is_var": is_var, "wildcard": wildcard, "RELU": RELU,
         "is_tuple_get_item": is_tuple_get_item, "of": model(TEXT), "call_of": call_of,
         "made_by": made_by, "proto": proto, "Parts": Parts, "find": find,
+        "DEAD": "g (float[2] x) => (float[2] y) { a = Neg(x) b = Neg(x) y = Relu(b) }",
         "PLAIN": DFPatternCallback, "ops": ops, "rewrite_model": rewrite_model,
         "TWICE": "g (float[2] x) => (float[2] y) { a = Neg(x) b = Relu(a) c = Neg(b) y = Relu(c) }",
     }  # fmt: skip

@@ -149,9 +149,9 @@ def _listed(node: Node, name: str, found: Any, wanted: tuple[Any, ...]) -> bool:
             return False  # they depend on the sizes of the input
         found = (0,) * len(wanted)
     elif found is None and name == "kernel_shape":
-        weight = node.input(1)
-        found = None if weight is None or weight.shape is None else weight.shape[2:]
-    if name == "pads" and found is not None and len(found) == 2 * len(wanted):
+        shape = node.given(1).shape
+        found = None if shape is None else shape[2:]
+    if name == "pads" and len(found) == 2 * len(wanted):
         wanted *= 2
     return found is not None and tuple(found) == wanted
 
@@ -175,7 +175,7 @@ def relay_name(node: Node) -> str:
     if node.domain:
         return f"{node.domain}::{node.op_type}"
     if node.op_type in _BY_RANK:
-        rank = node.inputs[0].rank if node.inputs and node.inputs[0] is not None else None
+        rank = node.given(0).rank
         return _BY_RANK[node.op_type].format(2 if rank is None else rank - 2)
     return _NAMES.get(node.op_type, node.op_type)
 
