@@ -14,7 +14,6 @@ from tiered.compat.executorch.fx_node import (
     CALL,
     GET_ATTR,
     OUTPUT,
-    PLACEHOLDER,
     FxNode,
     FxTarget,
     needed_operator,
