@@ -66,7 +66,7 @@ def feeds_of(path: Path, batch: int) -> dict[str, Any]:
     first = next(value for value in Model.load(path).main.inputs if not value.is_overridable)
     dim = first.dim(0)
     sizes = {"batch": batch, **({dim: batch} if isinstance(dim, str) else {})}
-    return make_inputs(path, dims=sizes).feeds
+    return make_inputs(path, defaults=sizes).feeds
 
 
 def static(path: Path, feeds: dict[str, Any]) -> Model:

@@ -34,13 +34,13 @@ def test_an_entry_that_is_no_size_is_named(entry: str) -> None:
 
 def test_a_dim_that_no_input_has_is_named_with_those_that_are_there() -> None:
     for text, dims in (
-        (MODEL, "N, M"),
-        ("(float[2] x) => (float[2] y) { y = Neg(x) }", "all static"),
-        ("(float[] u, float[N,2,?] x) => (float[] y) { y = Neg(u) }", "N"),
+        (MODEL, "it has N, M"),
+        ("(float[2] x) => (float[2] y) { y = Neg(x) }", "all of them have sizes or no names"),
+        ("(float[] u, float[N,2,?] x) => (float[] y) { y = Neg(u) }", "it has N"),
     ):
         with pytest.raises(UsageError) as caught:
             LayoutSizes.parse(["K=1"], 2, "a_pass", Model.from_proto(parse(text)))
-        said = f"a_pass: no input has a dim 'K'; the dims of the inputs are {dims}"
+        said = f"a_pass: no input of the model has a dim 'K'; {dims}"
         assert str(caught.value) == said
 
 

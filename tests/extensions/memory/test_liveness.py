@@ -1,9 +1,11 @@
 """Memory plans: lifetimes, the peak, and what takes no memory."""
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from tiered import Model
 from tiered.extensions.memory import MemoryPlan, memory_line, memory_plan, memory_svg
+from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -88,6 +90,14 @@ def test_dynamic_dims_have_sizes() -> None:
     plan = planned(text, dims={"N": 2})
     assert (plan.peak, plan.assumed) == (2 * 2 * 12, ())
     assert planned(text, default_dim=1).peak == 24
+
+
+def test_a_dim_that_no_input_has_is_refused() -> None:
+    text = "(float[?,batch] x) => (float[A,batch] y) { y = Neg(x) }"
+    with pytest.raises(UsageError) as caught:
+        planned(text, dims={"batch": 3, "bath": 2})
+    said = "no input of the model has a dim 'bath'; did you mean 'batch'?; it has batch"
+    assert str(caught.value) == said
 
 
 def test_values_of_unknown_rank_are_listed() -> None:

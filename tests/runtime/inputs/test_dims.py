@@ -8,9 +8,10 @@ import pytest
 from onnx import parser
 
 from tests.small import parsed
-from tiered.runtime import make_inputs
+from tiered.runtime import feasible_inputs, make_inputs
 from tiered.runtime.inputs.dim_expression import Expression
 from tiered.runtime.inputs.dims import Binder, DimSlot, candidates, smallest_sizes, weight_dims
+from tiered.support.errors import UsageError
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]>'
 
@@ -238,6 +239,22 @@ def test_callers_choose_by_name_place_or_role() -> None:
         f"{HEADER} g (float[my_batch] x) => (float[K] y) {{ y = Identity(x) }}"
     )
     assert make_inputs(by_role, dims={"batch": 7}).feeds["x"].shape == (7,)
+
+
+def test_sizes_for_dims_that_no_input_has_are_refused() -> None:
+    proto = parser.parse_model(
+        f"{HEADER} g (float[my_batch, 2, ?] x, seq(float[n]) s) => (float[K] y)"
+        " { y = Identity(x) }"
+    )
+    for name, hint in (("x[1]", "; did you mean 'x[2]'?"), ("K", ""), ("past", "")):
+        for make in (make_inputs, feasible_inputs):
+            with pytest.raises(UsageError) as caught:
+                make(proto, dims={"n": 1, name: 3})
+            there = "my_batch, x[2], n, batch, other:2"
+            said = f"no input of the model has a dim {name!r}{hint}; it has {there}"
+            assert str(caught.value) == said, (name, make)
+    made = make_inputs(proto, defaults={"past": 3, "n": 5, "batch": 6}, dims={"n": 4})
+    assert made.dims == {"my_batch": 6, "x[2]": 9, "n": 4}
 
 
 def test_no_candidate_has_two_long_axes_of_sound() -> None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tiered.graph import Model, Value
+from tiered.graph.core.dim_names import check_named
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented
 from tiered.support.errors import UsageError
@@ -37,14 +38,8 @@ class LayoutSizes(Record):
                 raise UsageError(f"{owner}: a size is name=size, not {entry!r}")
             known[name] = int(size)
         dims = (dim for value in model.main.inputs for dim in value.shape or ())
-        named = list(
-            dict.fromkeys(dim for dim in dims if isinstance(dim, str) and not is_invented(dim))
-        )
-        if unknown := known.keys() - set(named):
-            raise UsageError(
-                f"{owner}: no input has a dim {min(unknown)!r}; "
-                f"the dims of the inputs are {', '.join(named) or 'all static'}"
-            )
+        named = (dim for dim in dims if isinstance(dim, str) and not is_invented(dim))
+        check_named(known, dict.fromkeys(named), f"{owner}: ")
         return cls(known, default)
 
     def dims(self, value: Value) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.graph import ELEMENTWISE, Graph, Model, Node, Tensor, Value
+from tiered.graph.core.dim_names import check_named
 from tiered.graph.queries.op_traits import VIEWS
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 
@@ -103,8 +104,12 @@ def memory_plan(
         default_dim: the size of all others.
         views: a Reshape, Squeeze, Unsqueeze, Flatten or Identity takes no memory.
         in_place: an elementwise operator writes over an operand that nothing reads later.
+
+    Raises:
+        UsageError: no input has a dim of a name in `dims`.
     """
     sizes = LayoutSizes(dict(dims or {}), default_dim)
+    check_named(sizes.known, dict.fromkeys(filter(None, _dynamic_dims(model))))
     planner = Planner(sizes, views=views, in_place=in_place)
     steps, lifetimes = planner.plan(model.main)
     weights = sum(tensor.nbytes for tensor in _constants(model))

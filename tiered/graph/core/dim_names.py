@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from typing import Final
+
+from tiered.support.errors import UsageError, did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 _NO_NAMES: Final = frozenset({"none", "null", "nan", "inf", "true", "false"})
@@ -21,3 +24,21 @@ def is_dim(dim: object) -> bool:
     if isinstance(dim, str):
         return is_dim_name(dim)
     return isinstance(dim, int) and not isinstance(dim, bool) and dim != 0
+
+
+def check_named(wanted: Iterable[str], known: Collection[str], owner: str = "") -> None:
+    """Check that the inputs of a model have dims of some names.
+
+    Args:
+        wanted: the names.
+        known: those that the inputs have.
+        owner: what begins the message: a pass and a colon.
+
+    Raises:
+        UsageError: no input has a dim of one of the names.
+    """
+    for name in wanted:
+        if name not in known:
+            there = f"it has {', '.join(known)}" if known else "all of them have sizes or no names"
+            hint = did_you_mean(name, known)
+            raise UsageError(f"{owner}no input of the model has a dim {name!r}{hint}; {there}")

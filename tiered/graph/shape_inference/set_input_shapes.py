@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import shape_inference
 
-from tiered.graph.core.dim_names import EXPECTED, is_dim
+from tiered.graph.core.dim_names import EXPECTED, check_named, is_dim
 from tiered.graph.core.types import Dim, Shape, TensorType, read_type
 from tiered.graph.core.value import Value
 from tiered.graph.edits.declared_types import drop_contradicted
@@ -25,7 +25,7 @@ from tiered.graph.shape_inference.onnx_inference import (
     propagation_is_bounded,
 )
 from tiered.support.amounts import counted
-from tiered.support.errors import ShapeError, UsageError, did_you_mean
+from tiered.support.errors import ShapeError, UsageError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -108,12 +108,7 @@ def with_dims(
             input gives the dim another size.
     """
     _check_dims(shapes, dims)
-    named = named_dims(model)
-    for name in dims:
-        if name not in named:
-            there = f"it has {', '.join(named)}" if named else "all of them have sizes or no names"
-            hint = did_you_mean(name, named)
-            raise UsageError(f"no input of the model has a dim {name!r}{hint}; {there}")
+    check_named(dims, named_dims(model))
     found = dict(shapes)
     for name, known in declared_dims(model).items():
         if not any(dim in dims for dim in known if isinstance(dim, str)):

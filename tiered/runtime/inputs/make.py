@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tiered.graph.core.dim_names import check_named
 from tiered.runtime.inputs.constraints import facts
 from tiered.runtime.inputs.dims import (
     ALL_ONES,
@@ -68,6 +69,7 @@ def make_inputs(
     special: bool = False,
     varied: bool = False,
     dims: Mapping[str, int] | None = None,
+    defaults: Mapping[str, int] | None = None,
     rank: int = _DEFAULT_RANK,
     bound: BoundModel | None = None,
 ) -> Inputs:
@@ -85,16 +87,18 @@ def make_inputs(
             (`tiered.runtime.inputs.varied`), and indices their ends.
         dims: sizes to use instead, by the dim's name, place ("x[0]") or role ("batch", "seq",
             "past", "total", "height", ...).
+        defaults: such sizes without effect where no input has the dim, or `dims` has it.
         rank: of tensors of unknown rank.
         bound: the view of the model, where inputs are made for it more than once.
 
     Raises:
         ModelError: an input has a type that cannot be made (sparse tensors, none at all).
+        UsageError: no input has a dim of a name, place or role in `dims`.
     """
     proto = as_proto(model)
     bound = bound or _bound(proto)
     required = _required(proto)
-    binder = _binder(bound, binding, dims, rank)
+    binder = _binder(bound, binding, {**(defaults or {}), **(dims or {})}, rank)
     shapes: dict[str, tuple[int, ...]] = {
         value.name: binder.shape(tensor_slots(value.name, value.type.tensor_type, rank))
         for value in required
@@ -107,6 +111,7 @@ def make_inputs(
     for value in required:
         maker = _Maker(value.name, graph, seed, binding, special, varied, longest, rank, binder)
         feeds[value.name], rules[value.name] = maker.make(value.type, value.name)
+    check_named(dims or (), dict.fromkeys((*binder.roles, *binder.roles.values())))
     return Inputs(feeds, rules, dict(binder.sizes), varied)
 
 
@@ -135,7 +140,7 @@ def feasible_inputs(
     Raises:
         RuntimeFailure: no candidate ran; the message has the first one's failure.
         TimedOut: a worker stopped the model, which takes too long.
-        ModelError: as in `make_inputs`.
+        ModelError, UsageError: as in `make_inputs`.
     """
     proto = as_proto(model)
     bound = bound or _bound(proto)
@@ -151,7 +156,7 @@ def feasible_inputs(
     )  # fmt: skip
     usual = _binder(bound, binding)
     free = [name for name, role in usual.roles.items() if role != "weights"]
-    for candidate in candidates(_slots(proto, _DEFAULT_RANK), usual):
+    for candidate in candidates(dim_slots(proto), usual):
         found = None
         if candidate[0] == ALL_ONES:
             # Ones broadcast, and so prove little: sizes that are learned come first.
@@ -198,7 +203,9 @@ class _SizeSearch:
         """
         if len(self.seen) >= self.max_tries:
             return None
-        inputs = self.make(dims={**sizes, **self.fixed}, rank=rank)
+        sizes = {**sizes, **self.fixed}
+        # The first try checks the names; an input of another rank has other places.
+        inputs = self.make(dims=None if self.seen else self.fixed, defaults=sizes, rank=rank)
         shapes = {name: getattr(value, "shape", None) for name, value in inputs.feeds.items()}
         if shapes in self.seen:
             return None
@@ -270,7 +277,7 @@ def _required(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [i for i in proto.graph.input if i.name not in initialised]
 
 
-def _slots(proto: onnx.ModelProto, rank: int) -> list[DimSlot]:
+def dim_slots(proto: onnx.ModelProto, rank: int = _DEFAULT_RANK) -> list[DimSlot]:
     """Return the dims of the required tensor inputs."""
     slots: list[DimSlot] = []
     for value in _required(proto):
@@ -287,7 +294,7 @@ def _binder(
 ) -> Binder:
     """Return a binder that has bound all dims of the required tensor inputs."""
     binder = Binder(binding, dims or {}, bound.weight_dims)
-    binder.bind(_slots(bound.proto, rank))
+    binder.bind(dim_slots(bound.proto, rank))
     return binder
 
 

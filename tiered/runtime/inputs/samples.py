@@ -26,7 +26,7 @@ import numpy as np
 from tiered.graph.core.dtypes import DataType, is_float
 from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.given_inputs import Given, check_fits, placed
-from tiered.runtime.inputs.make import Inputs, feasible_inputs, make_inputs
+from tiered.runtime.inputs.make import Inputs, dim_slots, feasible_inputs, make_inputs
 from tiered.support.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -186,33 +186,21 @@ def _completed(
     rules = dict.fromkeys(feeds, "given")
     if not missing:
         return Sample(label, Inputs(feeds, rules))
-    dims = _sizes_of(model, wanted.shapes) | _dims_of(model, feeds)
+    shapes = {name: getattr(value, "shape", ()) for name, value in feeds.items()}
+    dims = _sizes_of(model, wanted.shapes) | _sizes_of(model, shapes)
     made = make_inputs(model, seed=wanted.seed, dims=dims)
     values = {name: made.feeds[name] for name in missing if name in made.feeds}
     chosen = {name: made.rules[name] for name in values}
     return Sample(label, replace(made, feeds=feeds | values, rules=rules | chosen))
 
 
-def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:
-    """Return the sizes of the dims with a name, as the given arrays have them."""
-    dims: dict[str, int] = {}
-    for value in model.graph.input:
-        shape = getattr(feeds.get(value.name), "shape", ())
-        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=False):
-            if dim.dim_param:
-                dims[dim.dim_param] = size
-    return dims
-
-
 def _sizes_of(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int | str]]) -> dict[str, int]:
     """Return the sizes of dims in shapes, by the dim's name or place."""
     sizes: dict[str, int] = {}
-    for value in model.graph.input:
-        given = shapes.get(value.name, ())
-        declared = value.type.tensor_type.shape.dim
-        for axis, (dim, size) in enumerate(zip(declared, given, strict=False)):
-            if isinstance(size, int) and size >= 0:
-                sizes[dim.dim_param or f"{value.name}[{axis}]"] = size
+    for slot in dim_slots(model):
+        size = dict(enumerate(shapes.get(slot.input, ()))).get(slot.axis)
+        if not isinstance(slot.dim, int) and isinstance(size, int) and size >= 0:
+            sizes[slot.key] = size
     return sizes
 
 
