@@ -103,6 +103,11 @@ def test_an_addend_that_is_one_number_passes_any_reshape() -> None:
               else_branch = e () => (float[2] v) { v = Identity(x) }> }""",
             "a body reads a",
         ),
+        (
+            """(float[2] x, int64[n] s) => (float[k] y) <float[2] c = {1,2}>
+            { a = Add(x, c)  t = Reshape(a, s)  y = Neg(t) }""",
+            "a rank of Reshape is not known",
+        ),
     ],
 )
 def test_what_takes_numbers_from_their_elements_ends_the_way(text: str, because: str) -> None:

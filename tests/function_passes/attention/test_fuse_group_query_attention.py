@@ -102,22 +102,22 @@ def test_heads_that_see_nothing_by_themselves_stay() -> None:
 SEEING = f"{MASK} {BEFORE} {MASKED} {SEEN} {END.replace('(w, v5)', '(w1, v5)')}"
 
 
-def test_with_a_past_the_kernel_returns_zeros_for_fully_masked_queries() -> None:
-    inputs, outputs = SEES.replace("P", "3"), OUTPUTS.replace("T,8", "4,8").replace("U,8", "4,8")
+@pytest.mark.parametrize("dims", ["2,1,1", "1,4,1"])
+def test_with_a_past_the_kernel_returns_zeros_for_fully_masked_queries(dims: str) -> None:
+    sees = SEES.replace("bool[2,1,1", f"bool[{dims}")
+    inputs, outputs = sees.replace("P", "3"), OUTPUTS.replace("T,8", "4,8").replace("U,8", "4,8")
     after = graph(f"{MASK} {OF_MASK} {attention(', , , , m')}", inputs, outputs)
     assert_rewrites(PASS, graph(SEEING, inputs, outputs), after, backend=ORT)
-    assert_unchanged(
-        PASS, graph(SEEING, SEES), backend=ORT, because="fully masked queries need a past"
-    )
+    for places in ("P", "0"):
+        text = graph(SEEING, sees.replace("P", places))
+        assert_unchanged(PASS, text, backend=ORT, because="fully masked queries need a past")
 
 
 def test_of_halves_a_query_that_sees_nothing_would_get_nan() -> None:
     text = graph(SEEING, SEES).replace("float", "float16").replace("P,8", "3,8").replace("P]", "3]")
     for number, bits in (("{0.5}", "{14336}"), ("{-inf}", "{64512}")):
         text = text.replace(number, bits)
-    assert_unchanged(
-        PASS, text, backend=ORT, because="for float16, fully masked queries are NaN"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="for float16, fully masked queries are NaN")
 
 
 def test_nothing_is_nan_where_a_mask_hides_by_a_number() -> None:
@@ -163,7 +163,12 @@ def test_queries_that_are_turned_round_altogether_are_put_side_by_side() -> None
     ("before", "end"),
     [
         # As TorchScript scales: queries and keys, each by the root.
-        (BEFORE.replace("s = MatMul(q2, kt) s1 = Mul(s, c)", "q3 = Mul(q2, c) s1 = MatMul(q3, kt)"), END),
+        (
+            BEFORE.replace(
+                "s = MatMul(q2, kt) s1 = Mul(s, c)", "q3 = Mul(q2, c) s1 = MatMul(q3, kt)"
+            ),
+            END,
+        ),
         (
             BEFORE.replace("MatMul(q2, kt) s1 = Mul(s, c)", "Mul(kt, c) s1 = MatMul(q2, s)"),
             END,
@@ -222,7 +227,11 @@ def test_another_result_shape_is_made_from_the_merged_heads() -> None:
             "keys and values do not extend a cache",
         ),
         (
-            graph(f"{BEFORE} {PLAIN} {END}".replace("(k5)", "(k6)").replace("kt =", "k6 = Relu(k5) kt =")),
+            graph(
+                f"{BEFORE} {PLAIN} {END}".replace("(k5)", "(k6)").replace(
+                    "kt =", "k6 = Relu(k5) kt ="
+                )
+            ),
             "keys and values do not extend a cache",
         ),
         (
@@ -281,6 +290,4 @@ def test_keys_transposed_by_a_function_parameter_are_no_cache() -> None:
         w = Constant<value = int64[3] {2,1,32}>() q = Identity(a) k = Relu(b) v = Relu(c)
         kt = Transpose<perm: ints = @perm>(k) s = MatMul(q, kt) p = Softmax(s) o = MatMul(p, v)
         y = Reshape(o, w) }"""
-    assert_unchanged(
-        PASS, text, backend=ORT, because="keys and values do not extend a cache"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="keys and values do not extend a cache")

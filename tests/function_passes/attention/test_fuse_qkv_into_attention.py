@@ -146,16 +146,20 @@ def test_a_wide_matrix_of_many_short_sequences_stays_whole(dims: str) -> None:
     assert_rewrites(PASS, before, after, backend=ORT, wide=True)
 
 
-def wide(dims: str) -> tuple[str, str]:
-    """Return a model of matrices with 257 rows, and what is made of it."""
-    inputs, halves = f"float[{dims},257] x", ",".join(["0.5"] * (257 * 4))
+def test_a_matrix_of_256_rows_is_not_wide() -> None:
+    assert_rewrites(PASS, *wide("B,S", 256), backend=ORT, runtime="none")
+
+
+def wide(dims: str, rows: int = 257) -> tuple[str, str]:
+    """Return a model of matrices with many rows, and what is made of it."""
+    inputs, halves = f"float[{dims},{rows}] x", ",".join(["0.5"] * (rows * 4))
     before = graph(f"{SPLIT} {ATTEND} {END}", inputs, f"{dims},4")
     for numbers in (Q4, K4, V4):
         before = before.replace(f"{{{numbers}}}", f"{{{halves}}}")
     after = attention(inputs, dims=f"{dims},4").replace(fused(), "W")
     bias = fused().partition(", float[12]")[2]
-    joined = f"float[257,12] w = {{{halves},{halves},{halves}}}, float[12]{bias}"
-    return before.replace("float[3,4]", "float[257,4]"), after.replace("W", joined)
+    joined = f"float[{rows},12] w = {{{halves},{halves},{halves}}}, float[12]{bias}"
+    return before.replace("float[3,4]", f"float[{rows},4]"), after.replace("W", joined)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +170,9 @@ def wide(dims: str) -> tuple[str, str]:
             "attention kernels compute in float32 only",
         ),
         (
-            graph(f"{SPLIT} {ATTEND} {END}".replace("MatMul(x, wk)", "MatMul(z, wk)"))
-            .replace("float[B,S,3] x", "float[B,S,3] x, float[B,S,3] z"),
+            graph(f"{SPLIT} {ATTEND} {END}".replace("MatMul(x, wk)", "MatMul(z, wk)")).replace(
+                "float[B,S,3] x", "float[B,S,3] x, float[B,S,3] z"
+            ),
             "queries, keys and values have different sources",
         ),
         (
@@ -182,11 +187,14 @@ def wide(dims: str) -> tuple[str, str]:
             graph(
                 f"{SPLIT} {ATTEND} {END}".replace(K, "k2 = Transpose<perm=[0,1,3,2]>(past)"),
                 "float[B,S,3] x, float[B,2,S,2] past",
-            ).replace(" k = MatMul(x, wk)", "").replace(" k0 = Add(k, bk)", ""),
+            )
+            .replace(" k = MatMul(x, wk)", "")
+            .replace(" k0 = Add(k, bk)", ""),
             "keys and values are already split into heads",
         ),
         (
-            graph(f"{SPLIT} {ATTEND} {END}").replace(f"wq = {{{Q4}}}", "wq = {1,0,2}")
+            graph(f"{SPLIT} {ATTEND} {END}")
+            .replace(f"wq = {{{Q4}}}", "wq = {1,0,2}")
             .replace("float[3,4] wq", "float[3,1] wq"),
             "a bias broadcasts a single column",
         ),

@@ -354,6 +354,13 @@ def test_queries_may_be_more_than_split() -> None:
     assert heads(text, inputs, few) == "queries are not split into heads alone"
 
 
+def test_queries_may_have_an_unknown_rank() -> None:
+    inputs = INPUTS.replace("float[B,S,8] q", "float[] q")
+    nodes = f"{Q} {K} {V} {SCORES} {END}".replace("Reshape(q, heads)", "Reshape(q, known)")
+    known = ", int64[4] known = {1,3,2,4}"
+    assert heads(nodes, inputs, known) == "the rank of the queries is not known"
+
+
 def test_halves_are_left_to_others() -> None:
     inputs = INPUTS.replace("float", "float16")
     because = "attention kernels compute in float32 only"

@@ -40,7 +40,7 @@ def addend_of(node: Node, x: Value, bias: Value) -> Addend | Skip:
     assert array is not None
     if not x.is_float:
         return Skip("the dtype is not a float")
-    if rank is None or array.ndim > rank or x.shape != node.output.shape or None in (x.shape or ()):
+    if rank is None or x.shape != node.output.shape or None in (x.shape or ()):
         return Skip("the addend may change the shape")
     numbers = array.astype(np.float64).reshape((1,) * (rank - array.ndim) + array.shape)
     if not np.isfinite(numbers).all():
@@ -66,8 +66,7 @@ def use_behind(value: Value) -> tuple[Node, int] | Skip:
 
 def is_second_factor(node: Node, slot: int) -> bool:
     """Return whether an operand is the right one of a MatMul, and a matrix."""
-    value = node.input(slot)
-    return node.is_op("MatMul") and slot == 1 and value is not None and (value.rank or 0) > 1
+    return node.is_op("MatMul") and slot == 1 and (node.given(1).rank or 0) > 1
 
 
 def addend_at_use(node: Node, x: Value, bias: Value) -> tuple[Addend, Node, int] | Skip:

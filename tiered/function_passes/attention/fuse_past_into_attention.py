@@ -122,8 +122,10 @@ def _made_by(value: Value | None, op_type: str) -> Node | None:
 def _projected(q: Value) -> _Projected | None:
     """Return the projection whose first third is `q`; None if there is none."""
     split = _made_by(q, "Split")
-    added = None if split is None else _made_by(split.given(0), "Add")
-    if split is None or added is None or split.has_references or len(split.outputs) != 3:
+    if split is None or len(split.outputs) != 3:
+        return None
+    added = _made_by(split.given(0), "Add")
+    if added is None:
         return None
     product, bias = added.given(0), added.given(1)
     node = _made_by(product, "MatMul")
@@ -145,14 +147,12 @@ def _projected(q: Value) -> _Projected | None:
 def _cache(value: Value) -> _Cache | None:
     """Return the half of a cache that is the first input of a Concat."""
     node = _made_by(value, "Concat")
-    if node is None or node.has_references or len(node.inputs) != 2:
+    if node is None or len(node.inputs) != 2:
         return None
     half, new = _made_by(node.given(0), "Gather"), node.given(1)
-    if node.attr("axis") not in (2, -2) or half is None or half.has_references:
+    if node.attr("axis") not in (2, -2) or half is None or half.attr("axis") != 0:
         return None
     past, index = half.given(0), half.given(1)
-    if half.attr("axis") != 0 or past.rank != 5 or past.dim(0) != 2:
-        return None
     at = index.number if index.rank == 0 else None
     return _Cache(past, int(at) % 2, new) if at in (-2, -1, 0, 1) else None
 
@@ -170,7 +170,7 @@ def _present(k: Value, v: Value) -> Node | None:
     """Return the Concat that stores keys and values as halves of one tensor."""
     for outer in k.readers:
         for node in outer.output.readers if outer.is_op("Unsqueeze") else ():
-            if node.is_op("Concat") and not node.has_references and node.attr("axis") in (0, -5):
+            if node.is_op("Concat") and node.attr("axis") in (0, -5):
                 stored = [_unstacked(value) for value in node.inputs]
                 if len(stored) == 2 and stored[0] is k and stored[1] is v:
                     return node
@@ -180,9 +180,12 @@ def _present(k: Value, v: Value) -> Node | None:
 def _unstacked(value: Value | None) -> Value | None:
     """Return the operand of an Unsqueeze that adds a first dim."""
     node = _made_by(value, "Unsqueeze")
-    axes = None if node is None or node.has_references else node.operand("axes")
-    is_first = axes is not None and axes.const is not None and axes.const.tolist() in ([0], [-5])
-    return node.inputs[0] if node is not None and is_first else None
+    if node is None:
+        return None
+    axes = node.operand("axes")
+    if axes is None or axes.const is None:
+        return None
+    return node.given(0) if axes.const.tolist() in ([0], [-5]) else None
 
 
 def _hides_later(seen: Value, past: Value, k: Value) -> bool:
@@ -198,7 +201,7 @@ def _hides_later(seen: Value, past: Value, k: Value) -> bool:
         found = [node.operand(name) for name in ("starts", "ends", "axes", "steps")]
         starts, ends, axes = (None if one is None else one.elements for one in found[:3])
         steps = found[3]
-        if starts is None or ends is None or axes is None or node.has_references:
+        if starts is None or ends is None or axes is None:
             return False
         if steps is not None and (steps.const is None or (steps.const != 1).any()):
             return False

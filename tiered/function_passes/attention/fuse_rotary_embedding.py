@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, same_axes, var
+from tiered.graph.core.types import Dim
 from tiered.rewriter.idioms.rotary import are_halves, rotated_half, split_in_two
 
 _FIRST_OPSET: Final = 23
@@ -51,19 +52,22 @@ def fuse_rotary_embedding(
         refused = graph.refusal("RotaryEmbedding", "com.microsoft")
         if refused is not None:
             return Skip("{}", refused)
-    angles = []
+    angles, outer = [], set()
     for whole, half in ((cos, half_cos), (sin, half_sin)):
         value = half if whole is None else _half(graph, whole, size)
-        if value is None or value.rank is None or value.rank < 2:
+        shape = None if value is None else value.shape
+        if value is None or shape is None:
             return Skip("halves of cosines or sines may differ")
-        if value.shape is None or value.shape[-2:] != (x.dim(2), size // 2):
+        if len(shape) > 4 or shape[-2:] != (x.dim(2), size // 2):
             return Skip("there is not one cosine per token pair")
         angles.append(value)
-    return _rotated(graph, x, angles)
+        outer.add((1,) * (4 - len(shape)) + shape[:-2])
+    return _rotated(graph, x, angles, outer)
 
 
-def _rotated(graph: Graph, x: Value, angles: Sequence[Value]) -> Value | Skip:
-    outer = {(1,) * (4 - len(angle.shape or ())) + (angle.shape or ())[:-2] for angle in angles}
+def _rotated(
+    graph: Graph, x: Value, angles: Sequence[Value], outer: set[tuple[Dim, ...]]
+) -> Value | Skip:
     batches = {dims[0] for dims in outer}
     if any(dims[1] != 1 for dims in outer) or len(batches) > 1:
         return Skip("the cosines differ by head")
@@ -100,21 +104,17 @@ def _half(graph: Graph, value: Value, size: int) -> Value | None:
     node = value.producer
     if node is None or node.domain or node.has_references or value.dim(-1) != size:
         return None
-    x = node.input(0)
     if node.op_type == "Concat":
         twice = len(node.inputs) == 2 and node.inputs[0] is node.inputs[1]
-        is_last = value.rank is not None and node.attr("axis") in (-1, value.rank - 1)
-        return x if twice and is_last else None
-    if x is None:
-        return None
+        is_last = same_axes([node.attr("axis")], [-1], value.rank)
+        return node.inputs[0] if twice and is_last else None
     if node.op_type in _ELEMENTWISE:
-        half = _half(graph, x, size)
+        half = _half(graph, node.given(0), size)
         return None if half is None else graph.op.like(node, half)
     if node.op_type == "Unsqueeze":
-        axes = node.operand("axes")
-        half = None if axes is None or axes.const is None else _half(graph, x, size)
-        return None if half is None else graph.op.Unsqueeze(half, axes)
-    if node.op_type == "Gather" and node.attr("axis") == 0 and x.rank is not None and x.rank > 1:
-        half = _half(graph, x, size)
+        half = _half(graph, node.given(0), size)
+        return None if half is None else graph.op.Unsqueeze(half, node.operand("axes"))
+    if node.op_type == "Gather" and node.attr("axis") == 0 and node.given(0).rank not in (None, 1):
+        half = _half(graph, node.given(0), size)
         return None if half is None else graph.op.Gather(half, node.input(1))
     return None

@@ -33,7 +33,7 @@ def pre_scale(
     scale = attention_scale(factor, divisor)
     if isinstance(scale, Skip):
         return scale
-    if q.rank is None or keys.rank is None or q.rank != keys.rank:
+    if q.rank is None or q.rank != keys.rank:
         return Skip("ranks of queries and keys may differ")
     size, length = q.dim(-1), keys.dim(-1)
     if not always:

@@ -144,6 +144,8 @@ def attention_of_heads(
     batch, number, rows, size = (queries.output.dim(at) for at in range(4))
     if not isinstance(number, int) or not isinstance(size, int):
         return Skip("number and size of heads are not known")
+    if q.rank is None:
+        return Skip("the rank of the queries is not known")
     if q.shape != (batch, rows, number * size):
         return Skip("queries are not split into heads alone")
     outer, shapes = (batch, number), (keys.shape, v.shape)
