@@ -212,18 +212,45 @@ def test_an_operator_that_becomes_another_one_does_not_give_its_name_on() -> Non
 
 def test_constants_of_a_body_are_not_those_of_another_one() -> None:
     numbers = ",".join(map(str, range(24)))
-    text = f"""(float[2,3,4] x, bool c) => (float[2,3,4] y) {{
+    own = """(float[2,3,4] x, bool c) => (float[2,3,4] y) {{
         y = If(c) <then_branch = t () => (float[2,3,4] p)
             <float[4,2,3] k = {{{numbers}}}> {{
                 a = {TO}(x)  b = Add(a, k)  p = {BACK}(b) }},
                    else_branch = e () => (float[2,3,4] q)
             <float[4,2,3] l = {{{numbers}}}> {{
                 d = {TO}(x)  f = Mul(d, l)  q = {BACK}(f) }}> }}"""
-    model = written(text, "b", "f", runs=False)
-    inner = {graph.name: graph for graph in model.graphs() if not graph.is_main}
-    for graph in inner.values():
-        (node,) = graph.nodes
-        constant = node.inputs[1]
-        assert constant is not None
-        assert constant.owner is graph
-        assert constant.shape == (2, 3, 4)
+    own = own.format(TO=TO, BACK=BACK, numbers=numbers)
+    shared = own.replace(f"<float[4,2,3] k = {{{numbers}}}>", "").replace(
+        f"<float[4,2,3] l = {{{numbers}}}>", ""
+    )
+    shared = shared.replace("y) {", f"y) <float[4,2,3] k = {{{numbers}}}> {{", 1)
+    for text in (own, shared.replace("Mul(d, l)", "Mul(d, k)")):
+        model = written(text, "b", "f", runs=False)
+        inner = {graph.name: graph for graph in model.graphs() if not graph.is_main}
+        for graph in inner.values():
+            (node,) = graph.nodes
+            constant = node.inputs[1]
+            assert constant is not None
+            assert constant.owner is graph
+            assert constant.shape == (2, 3, 4)
+
+
+def test_a_constant_that_gets_more_axes_is_made_for_each_reader() -> None:
+    turned = "Transpose<perm=[2,1,0]>"
+    text = f"""(float[2,3,4] x, float[2,3,4] v) => (float[2,3,4] y, float[2,3,4] z)
+        <float[3,2] k = {{1,2,3,4,5,6}}> {{
+        t = {turned}(x)  a = Add(t, k)  y = {turned}(a)
+        u = {turned}(v)  b = Mul(u, k)  z = {turned}(b) }}"""
+    model = written(text, "a", "b")
+    assert ops(model) == ["Add", "Mul"]
+    assert [value.shape for node in model.main.nodes for value in node.inputs[1:] if value] == [
+        (2, 3, 1)
+    ] * 2
+
+
+def test_what_is_computed_of_constants_is_transposed() -> None:
+    text = f"""(float[2,3,4] x) => (float[2,3,4] y) <float[2,3,4] k = {{{",".join("2" * 24)}}}> {{
+        t = {TO}(x)  c = {TO}(k)  a = Add(t, c)  y = {BACK}(a) }}"""
+    model = written(text, "a")
+    assert ops(model) == ["Transpose", "Transpose", "Add"]
+    assert made_by(model, "y").inputs[0] is named(model, "x")

@@ -1,13 +1,24 @@
 """Permutations of the tensors that If, Loop and Scan pass into and out of their bodies."""
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, repeat
+
 import numpy as np
 import onnx
 import pytest
 
 from tiered import Model, get_pass
-from tiered.analysis.layout.body_permutation import BodyOrder, _body_tensors
-from tiered.analysis.layout.cost import transpose_cost
+from tiered.analysis.layout import body_permutation
+from tiered.analysis.layout.body_permutation import (
+    MAX_TRIALS,
+    BodyConversion,
+    BodyOrder,
+    _body_tensors,
+)
+from tiered.analysis.layout.cost import Cost, transpose_cost
 from tiered.analysis.layout.layout_conversion import reach_of
+from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -126,6 +137,28 @@ def test_a_duplicate_output_of_a_body_is_not_permuted() -> None:
     assert not model.changed_since(mark)
 
 
+def test_a_permutation_stays_if_it_lowers_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = Cost(10, 2)
+    for after, most, is_kept, trials in (
+        (Cost(10, 1), MAX_TRIALS, True, 5),
+        (Cost(9, 2), MAX_TRIALS, True, 5),
+        (Cost(10, 2), MAX_TRIALS, False, 4),
+        (Cost(11, 1), MAX_TRIALS, False, 4),
+        (Cost(9, 3), MAX_TRIALS, False, 4),
+        (Cost(9, 3), 1, False, 1),
+        (Cost(9, 1), 0, False, 0),
+    ):
+        monkeypatch.setattr(body_permutation, "MAX_TRIALS", most)
+        model = Model.from_proto(parse(SCANNED))
+        mark, tried, costs = model.mark(), list[Reach](), chain([now], repeat(after))
+
+        def cost_of(reach: Reach, costs: Iterator[Cost] = costs) -> Cost:
+            return next(costs)
+
+        BodyConversion(model, partial(reach_of, model), tried.append, cost_of).run()
+        assert (model.changed_since(mark), len(tried)) == (is_kept, trials), (after, most)
+
+
 IF = """(float[2,3] x, bool c) => (float[2,3] y, float[3,2] z) { y, z = If(c) <
     then_branch = t () => (float[2,3] p, float[3,2] q) { p = Neg(x) q = Transpose(x) },
     else_branch = e () => (float[2,3] r, float[3,2] s) { r = Abs(x) s = Transpose(x) }> }"""
@@ -155,6 +188,11 @@ def test_the_tensors_that_are_inside_and_outside_of_bodies() -> None:
     for text, results, opset, expected in (
         (IF, "", 21, ["None out0 out0 0 None", "None out1 out1 1 None"]),
         (IF.replace("= If", "= acme.If"), "", 21, []),
+        (IF.replace("y, z = If", ", z = If").replace("float[2,3] y, ", ""), "", 21,
+         ["None out0 out0 0 None", "None out1 out1 1 None"]),
+        (SCAN.replace("u = Tr", "s = Abs(f) u = Tr").replace("3,4] u", "4,3] s, float[3,4] u"),
+         "y, , z", 21, ["0 in0 out0 0 None", first, "None out2 2 0 scan_output_axes[1]"]),
+        (SCAN.replace("5,4,3] e", "] e"), "y, z", 21, ["0 in0 out0 0 None", last]),
         (LOOP, "y, z", 21, ["2 in2 out1 0 None", "None out2 1 0"]),
         (LOOP, ", z", 21, ["2 in2 out1 None None", "None out2 1 0"]),
         (LOOP, "y", 21, ["2 in2 out1 0 None"]),
@@ -172,6 +210,8 @@ def test_the_tensors_that_are_inside_and_outside_of_bodies() -> None:
 def test_an_end_that_is_shared_or_of_another_rank_or_unknown_stays() -> None:
     for text, expected in (
         (LOOP, [True, True]),
+        (LOOP.replace("y, z", ", z"), [True, True]),
+        (LOOP.replace("float[2,3] x", "float[2,3,1] x"), [False, True]),
         (LOOP.replace("w = Neg(v) u = Transpose(v)", "w = Neg(v) u = Transpose(w)"), [True, True]),
         (LOOP.replace("float[3,2] u)", "float[2,3] w)").replace(" u = Transpose(v)", ""),
          [False, False]),

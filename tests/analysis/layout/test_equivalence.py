@@ -41,6 +41,22 @@ def test_transposes_of_a_value_are_its_views() -> None:
     assert sorted(node.output.name for node in found.users) == ["w", "y", "y", "z"]
 
 
+def test_a_value_is_live_as_long_as_its_node_and_those_around_it() -> None:
+    model = parsed(
+        """(float[2] x, bool c) => (float[2] y) { a = Neg(x)
+        b = If(c) <then_branch = t () => (float[2] p) { p = Abs(x) },
+                   else_branch = e () => (float[2] q) { q = Exp(x) }>
+        y = Relu(x) }"""
+    )
+    (branch,) = model.main.nodes_of("If")
+    p, q = (body.outputs[0] for body in branch.bodies)
+    values = [named(model, "a"), p, q, named(model, "c")]
+    assert [is_live(value) for value in values] == [True] * 4
+    model.main.prune([branch, made_by(model, "a")])
+    model.main.remove_input(named(model, "c"))
+    assert [is_live(value) for value in values] == [False] * 4
+
+
 def test_the_producer_is_a_user_too() -> None:
     model = parsed(TEXT)
     assert next(tensor(model, "z").users) is made_by(model, "z")

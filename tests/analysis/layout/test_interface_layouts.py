@@ -98,6 +98,12 @@ def test_an_input_with_a_default_stays() -> None:
     assert_same(parse(text), result, (0, 2, 3, 1))
 
 
+def test_an_input_that_is_no_image_stays() -> None:
+    text = CONVS.replace("float[1,2,5,5] bias", "float[5] bias")
+    result = converting().apply(parse(text))
+    assert dims(result) == {"x": [1, 5, 5, 3], "bias": [5], "y": [1, 5, 5, 2], "z": [1, 10, 5]}
+
+
 def test_a_second_run_changes_nothing() -> None:
     result = converting().apply(parse(CONVS))
     again = converting().apply(result)

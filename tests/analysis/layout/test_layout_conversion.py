@@ -82,6 +82,28 @@ def test_a_view_that_is_an_output_keeps_its_name() -> None:
     assert made_by(model, "y").op_type == "Identity"
 
 
+def test_of_views_of_one_order_the_first_that_is_left_remains() -> None:
+    text = f"""(float[2,3,4] x) => (float y, float z) {{
+        t = {TO}(x)  b = {BACK}(t)  u = {TO}(b)  v = {TO}(b)  y = acme.Any(u)  z = acme.Any(v) }}"""
+    model, _ = converted(text)
+    assert ops(model) == ["Transpose", "Any", "Any"]
+
+
+def test_equal_views_in_two_bodies_stay_in_both() -> None:
+    text = f"""(float[2,3,4] x, bool c) => (float y) {{
+        y = If(c) <then_branch = t () => (float p) {{ a = {TO}(x)  p = acme.Any(a) }},
+                   else_branch = e () => (float q) {{ b = {TO}(x)  q = acme.Any(b) }}> }}"""
+    model, _ = converted(text)
+    found = [[node.op_type for node in graph.nodes] for graph in model.graphs()]
+    assert found == [["If"], ["Transpose", "Any"], ["Transpose", "Any"]]
+
+
+def test_an_inner_view_of_small_elements_is_what_is_there() -> None:
+    text = f"""(int4[2,3,4] x) => (float y) {{
+        t = {TO}(x)  b = {BACK}(t)  y = acme.Any(b) }}"""
+    assert ops(converted(text)[0]) == ["Any"]
+
+
 @pytest.mark.parametrize(("dtype", "left"), [("float8e4m3fn", 1), ("int4", 2)])
 def test_an_output_that_no_identity_can_be_keeps_its_transpose(dtype: str, left: int) -> None:
     """onnxruntime has no Identity of less than 8 bits."""

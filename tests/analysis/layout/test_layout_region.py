@@ -168,6 +168,24 @@ def test_operators_that_were_removed_are_left_out() -> None:
     assert [names(region) for region in regions(reach, SIZES)] == [["r"]]
 
 
+def test_readers_that_the_write_of_another_region_removed_are_left_out() -> None:
+    model = parsed(TWO.replace("u = Trans", "n = Neg(v)  u = Trans").replace("v)  s", "n)  s"))
+    model = parsed(
+        f"""(float[2,3,4] x, float[2,3,4] v) => (float[2,3,4] y, float[2,3,4] z) {{
+        t = {TO}(x)  r = Relu(t)  y = {BACK}(r)
+        u = {TO}(v)  s = Relu(u)  z = {BACK}(s)  w = Neg(u)  k = {BACK}(w)  l = Abs(k) }}"""
+    )
+    found = regions(reach_of(model), SIZES)
+    assert names(next(found)) == ["r"]
+    (dead,) = model.main.nodes_of("Neg")
+    model.main.prune([*model.main.nodes_of("Abs")])
+    assert not dead.is_live
+    (second,) = found
+    assert names(second) == ["s"]
+    readers = [each for term in second.tensor_costs.values() for each in term.consumers]
+    assert [each.node.op_type for each in readers] == ["Relu"]
+
+
 # --- choices that no optimal assignment needs -----------------------------------------------------
 
 
@@ -219,6 +237,8 @@ def pruned(text: str) -> dict[str, list[int]]:
 def test_a_choice_that_only_moves_a_transpose_goes() -> None:
     # The Transpose in front of Relu would be behind it.
     assert pruned(PRUNED[3]) == {"y": [0]}
+    added = PRUNED[3].replace("x)", "x, float[3] b)", 1).replace("Relu(t)", "Add(t, b)")
+    assert pruned(added) == {"y": [0]}
 
 
 def test_a_choice_that_saves_two_transposes_stays() -> None:

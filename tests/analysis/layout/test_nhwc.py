@@ -25,6 +25,7 @@ from tiered.analysis.layout.nhwc import (
 )
 from tiered.analysis.layout.rules import propagation_of
 from tiered.runtime import Session
+from tiered.testing import parse
 
 CONV = (
     "(float[1,2,4,5] x, float[3,2,2,2] w, float[3] b) => (float[1,3,3,4] y) { y = Conv(x, w, b) }"
@@ -173,6 +174,15 @@ def test_a_target_without_the_operator_in_either_order_has_other_operators_for_i
     assert propagation is standard
 
 
+def test_a_node_whose_output_an_annotation_names_stays() -> None:
+    proto = parse(CONV)
+    annotation = proto.graph.quantization_annotation.add(tensor_name="x")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="y")
+    node = made_by(Model.from_proto(proto), "y")
+    standard = propagation_of(node)
+    assert with_channels_last(node, standard, ALL) is standard
+
+
 def test_nodes_that_are_pinned_or_have_parameters_of_a_call_stay() -> None:
     text = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
         g (float[1,2,4,4] x, float[2,2,1,1] w) => (float[1,2,4,4] y) { y = own.F<g=1>(x, w) }
@@ -315,6 +325,7 @@ def test_a_resize_that_a_function_can_be_written_for() -> None:
         ('Resize<mode="linear">(x, e, s)', 13, True),
         ('Resize<mode="linear">(x, r, s)', 11, False),
         ("Resize(x, , s)", 21, False),
+        ('Resize<mode="linear">(x, , s, z)', 21, False),
         ('Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize">(x, r, s)', 21,
          False),
         ('Resize<mode="linear", axes=[2,3]>(x, , two)', 21, False),

@@ -120,6 +120,8 @@ def test_a_preferred_layout_is_that_of_images() -> None:
     starts = list(reach.wanted_starts(conv.node))
     assert {order for _, order in starts} == {(0, 2, 3, 1)}
     assert not list(reach.wanted_starts(pool.node))
+    other = parsed("(float[1,2] x) => (float y) { y = acme.Any(x) }")
+    assert not list(Reach(other, {"Any": "NHWC"}).wanted_starts(made_by(other, "y")))
 
 
 def test_an_operator_that_may_have_any_order_has_no_preferred_one() -> None:

@@ -14,6 +14,8 @@ from tiered.analysis.layout.equivalence import LayoutOperator
 from tiered.analysis.layout.layout_region import LayoutRegion, regions
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.graph import TensorType
+from tiered.graph.core.edit import Edit
 from tiered.support.errors import PassError
 from tiered.testing import parse
 
@@ -299,6 +301,44 @@ def test_an_equal_constant_in_the_place_of_another_is_no_change(
     for small, expected in ((8, True), (7, False)):
         monkeypatch.setattr(search_memory, "_SMALL", small)
         assert search_memory._are_equal_constants(one, same) is expected
+
+
+def test_an_edit_touches_the_values_around_its_nodes() -> None:
+    model = Model.from_proto(parse("""(float[2] x, float[2] z) => (y, w) {
+        a = Neg(x)  y = Abs(a)  b = Exp(z)  w = Relu(b) }"""))  # fmt: skip
+    graph = model.main
+    x, z = graph.inputs
+    y, w = graph.outputs
+    a, b = (value.producer.given(0) for value in (y, w) if value.producer)
+    of = {name: next(iter(graph.nodes_of(name))) for name in ("Neg", "Abs", "Relu")}
+    one, same = (graph.constant(np.array([1])) for _ in range(2))
+    for entries, expected in (
+        ([(Edit.RENAME_NODE, of["Neg"], None), (Edit.ADD_CONSTANT, one)], ""),
+        ([(Edit.SET_TYPE, a, None)], "axy"),
+        ([(Edit.SET_CONSTANT, x, None)], "ax"),
+        ([(Edit.MOVE_CONSTANT, b, graph)], "bwz"),
+        ([(Edit.REMOVE_NODE, of["Neg"], graph)], "ax"),
+        ([(Edit.SET_INPUT, of["Neg"], 0, x, z)], "abxz"),
+        ([(Edit.SET_INPUTS, of["Neg"], [w], None)], "abwx"),
+        ([(Edit.EXCHANGE_OUTPUTS, of["Abs"], 0, of["Relu"], 0)], "abwy"),
+        ([(Edit.EXCHANGE_GRAPH_OUTPUT, graph, y, a, (0,))], "axy"),
+        ([(Edit.SET_INPUT, of["Neg"], 0, one, same)], ""),
+        ([(Edit.SET_INPUT, of["Neg"], 0, one, same), (Edit.SET_CONSTANT, one, None)], "ax"),
+        ([(Edit.SET_TYPE, a, None), (Edit.SET_OPSET, model, {})], None),
+        ([(Edit.FORGET_TYPES, model, {})], None),
+    ):
+        found = search_memory._touched(entries)
+        names = found and "".join(sorted(each.name for each in found if each is not one))
+        assert (found if found is None else names or "") == expected, entries
+
+
+def test_after_an_edit_of_all_of_it_a_model_is_searched_again(searched: list[set[str]]) -> None:
+    model = Model.from_proto(parse(TEXT))
+    place(model)
+    model.main.add_input("n", TensorType(1, (2,)))
+    searched.clear()
+    place(model)
+    assert {"x", "z"} <= searched[0]
 
 
 def test_what_an_edit_holds_is_listed_flat() -> None:

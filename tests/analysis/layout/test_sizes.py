@@ -4,6 +4,7 @@ import pytest
 
 from tiered import Model, UsageError
 from tiered.analysis.layout.sizes import _STRING_BITS, LayoutSizes
+from tiered.graph.shape_inference.symbolic_dims import size_of_dim
 from tiered.testing import parse
 
 MODEL = "(float[N,3] x, int4[N,M,5] q) => (float[N,3] y) { y = Relu(x) }"
@@ -50,6 +51,7 @@ def test_unknown_dims_and_strings_have_a_size() -> None:
     sizes = LayoutSizes(default=5)
     assert (sizes.dims(t), sizes.dims(x), sizes.nbytes(x)) == ((2, 5), (5,), 20)
     assert sizes.nbytes(t) == 10 * (_STRING_BITS // 8)
+    assert [sizes._size(each) for each in (None, 7, size_of_dim("N"))] == [5, 7, 5]
 
 
 def test_a_value_of_unknown_rank_has_no_sizes() -> None:

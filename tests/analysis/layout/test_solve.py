@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable
+from typing import Any
 
 import onnx
 import pytest
@@ -11,12 +12,13 @@ from hypothesis import given, settings, strategies as st
 
 from tests.conformance.random_networks import random_network
 from tiered import Model, get_pass
+from tiered.analysis.layout import solve as solve_module
 from tiered.analysis.layout.cost import tensor_costs_of
 from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.layout_region import LayoutRegion, regions
 from tiered.analysis.layout.search_memory import Solutions
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.analysis.layout.solve import by_time, cheapest, is_allowed, solve
+from tiered.analysis.layout.solve import _expand, by_time, cheapest, is_allowed, solve
 from tiered.analysis.layout.work import estimate_work
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -309,6 +311,49 @@ def test_an_operator_is_in_one_region(number: int) -> None:
     found = regions(reach_of(model, {"Conv": "NHWC"}), LayoutSizes())
     operators = [operator for region in found for operator in region.operators]
     assert len(set(operators)) == len(operators) > 0
+
+
+FORK = """(float[2,3,4] x) => (float[2,3,4] y, float[4,2,3] z) {
+    t = Transpose<perm=[2,0,1]>(x)  r = Relu(t)  y = Transpose<perm=[1,2,0]>(r)  z = Neg(r) }"""
+
+
+def test_a_move_to_the_order_that_is_asked_for_is_taken_whatever_it_costs() -> None:
+    region = unpruned(FORK)
+    relu, neg = region.operators
+    present = {relu: 0, neg: 0}
+    for wanted, now, proposed, expected in (
+        (None, 0, 1, None),
+        (0, 0, 1, None),
+        (1, 0, 1, 1),
+        (1, 1, 0, None),
+        (0, 1, 0, 0),
+    ):
+        neg.wanted = wanted
+        found = _expand(region, {**present, neg: now}, {neg: proposed}, by_time, {})
+        assert found == (None if expected is None else {relu: 0, neg: expected}), wanted
+
+
+def test_a_large_region_is_searched_from_one_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    region = unpruned(
+        """(float[2,3,4] x) => (float[4,2,3] y, float[3,4,2] z, float[2,3,4] w) {
+        r = Relu(x)  t = Transpose<perm=[2,0,1]>(r)  u = Transpose<perm=[1,2,0]>(r)
+        a = Neg(t)  y = Exp(a)  b = Abs(u)  z = Exp(b)  c = Neg(r)  w = Tanh(c) }"""
+    )
+    moves = list[int]()
+
+    def counted(*given: Any, expand: Callable[..., Any] = solve_module._expand) -> Any:
+        moves.append(1)
+        return expand(*given)
+
+    monkeypatch.setattr(solve_module, "_expand", counted)
+    found = []
+    for most in (1000, len(region.operators), len(region.operators) - 1):
+        monkeypatch.setattr(solve_module, "LARGE_REGION", most)
+        moves.clear()
+        solve_module._search(region, dict.fromkeys(region.operators, 0), by_time)
+        found.append(len(moves))
+    whole, limit, large = found
+    assert whole == limit > large
 
 
 def test_equal_regions_are_solved_once() -> None:

@@ -1,7 +1,10 @@
 """The report: what is saved, and what stops each Transpose that stays."""
 
+import pytest
+
 from tests.analysis.layout.test_solve import Body, residual
 from tiered import LayoutReport, Model, get_pass, layout_report
+from tiered.analysis.layout import transpose_report
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.transpose_report import _few
 from tiered.testing import parse
@@ -50,6 +53,27 @@ def test_an_operator_of_the_other_order_stops_it() -> None:
     )
     (left,) = report(text).left
     assert left.below == "Reshape 'y': its axes cannot be in that order"
+
+
+def test_operands_in_the_same_order_stop_nothing() -> None:
+    text = """(float[2,3,4] x, float[3] b) => (float[4,2,3] y) {
+        t = Transpose<perm=[2,0,1]>(x)  y = Add(t, b) }"""
+    (left,) = report(text).left
+    assert left.below == "graph output 'y', reached through Add 'y'"
+
+
+def test_a_reason_is_not_looked_for_too_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """(float[2,3,4] x) => (float y) {
+        t = Transpose<perm=[2,0,1]>(x)  r = Relu(t)  y = acme.Any(r) }"""
+    near = "Relu 'r': in that order, more bytes would be moved"
+    for far, expected in (
+        (1, near),
+        (2, near),
+        (3, "acme::Any 'y': the operator fixes its axis order, reached through Relu 'r'"),
+    ):
+        monkeypatch.setattr(transpose_report, "FAR", far)
+        (left,) = report(text).left
+        assert left.below == expected, far
 
 
 def test_dynamic_dims_count_what_the_user_says() -> None:

@@ -149,6 +149,38 @@ def test_a_bias_that_a_conv_absorbs_takes_no_time() -> None:
         assert present > other == 0
 
 
+def test_only_a_neighbour_absorbs() -> None:
+    pad = "(float[1,8,8,4] x, float[4,4,3,3] w, float[4,8,8,4] k) => (y) <PADS> {{ {} }}".replace(
+        "PADS", "int64[8] pads = {{0,1,1,0,0,1,1,0}}"
+    )
+    first, last = "Transpose<perm=[0,3,1,2]>", "Transpose<perm=[0,2,3,1]>"
+    for body, is_absorbed in (
+        (f"p = Pad(x, pads)  t = {first}(p)  y = Conv(t, w)", True),
+        (f"p = Pad(x, pads)  t = {first}(p)  y = MaxPool<kernel_shape=[2,2]>(t)", True),
+        (f"p = Pad(x, pads)  t = {first}(p)  y = acme.Conv(t, w)", False),
+        (f"p = Pad(x, pads)  t = {first}(p)  y = Softmax(t)", False),
+        (f"p = Pad(k, pads)  t = {first}(p)  r = {first}(x)  y = Conv(r, t)", False),
+    ):
+        present, other = work(pad.format(body), "Pad").values()
+        assert (present > 0, other == 0) == (True, is_absorbed), body
+    scaled = (
+        "(float[1,8,8,4] x, float[4,4,3,3] w) => (y) <float[4] b = {{1,2,3,4}}, "
+        "float[1,4,6,6] c> {{ {} }}"
+    )
+    three = f"c = Conv(t, w)  u = {last}(c)  d = Add(u, b)  e = Add(d, b)  f = Add(e, b)"
+    for body, is_absorbed in (
+        (f"c = Conv(t, w)  u = {last}(c)  y = Sub(u, b)", True),
+        (f"c = acme.Conv<a=1>(t, w)  u = {last}(c)  y = Sub(u, b)", False),
+        (f"{three}  y = Sub(f, b)",
+         True),
+        (f"{three}  g = Add(f, b)  "
+         "y = Sub(g, b)", False),
+        (f"c = Conv(t, w)  u = {last}(c)  d = Abs(u)  y = Sub(d, b)", False),
+    ):  # fmt: skip
+        times = [*work(scaled.format(f"t = {first}(x)  {body}"), "Sub").values()]
+        assert (0 in times) == is_absorbed, body
+
+
 # --- Transposes -----------------------------------------------------------------------------------
 
 
@@ -204,6 +236,8 @@ def test_what_an_operator_counts_in_its_order_and_in_the_other_one() -> None:
         ("Gather<axis=1>(t, single)", "8,64", "", (8, 512)),
         ("Tile(t, repeats)", "8,64,64", "", (512, 32768)),
         ("Pad(t, pads)", "8,64,34", "", (8, 512)),
+        ("Pad(t, pads, , index)", "10,32,64", "", (1, 1)),
+        ("Pad(t, pads, z)", "8,64,34", ", float[] z", (8, 512)),
         ("CumSum(t, axis)", "8,64,32", "", (256, 16384000)),
         ("ReduceSum(t, zero)", "1,64,32", "", (32768, 32768)),
         ("ReduceSum(t, one)", "8,64,1", "", (40, 0)),
@@ -235,6 +269,22 @@ def test_what_an_operator_counts_in_its_order_and_in_the_other_one() -> None:
         )
         op_type = call.partition("(")[0].partition("<")[0]
         assert tuple(work(text, op_type).values()) == expected, (call, more)
+
+
+@pytest.mark.usefixtures("_counted")
+def test_axes_of_size_1_are_nowhere() -> None:
+    for call, shape, out, expected in (
+        ("Softmax<axis=1>(t)", "8,64,1", "8,64,1", (0, 0)),
+        ("LpNormalization<axis=1>(t)", "8,64,1", "8,64,1", (9728, 9728)),
+        ("LpNormalization<axis=1>(t)", "1,1,1", "1,1,1", (0, 0)),
+        ("Slice(t, zero, one, one)", "8,1,4", "8,1,1", (8, 8)),
+    ):
+        text = (
+            f"(float[{shape}] x) => (float[{out}] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}> "
+            f"{{ {TURNED.format(call)} }}"
+        )
+        op_type = call.partition("(")[0].partition("<")[0]
+        assert tuple(work(text, op_type).values()) == expected, (call, shape)
 
 
 @pytest.mark.usefixtures("_counted")

@@ -114,7 +114,7 @@ class Writer:
     def _rename(self, old: Value, new: Value) -> None:
         """Replace the root of a tensor by another value in the same order."""
         tensor = self.region.reach.tensors.get(old)
-        if tensor is not None and tensor.root is old:
+        if tensor is not None:
             self._renamed[tensor] = new
             self._made[tensor] = {tensor.identity: new}
             for view, order in tensor.views.items():
@@ -166,7 +166,7 @@ class Writer:
             if not is_live(view):
                 continue
             others = any(
-                node not in gone and not (node.outputs and node.outputs[0] in tensor.views)
+                node not in gone and tensor.views.keys().isdisjoint(node.outputs)
                 for node, _ in view.users
             )
             if others or view.output_of or view.pins:

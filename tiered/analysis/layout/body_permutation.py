@@ -73,8 +73,9 @@ class BodyTensor(NamedTuple):
         """Return the orders that operators on either side may have it in."""
         found: dict[BodyOrder, None] = {}
         for value, axis in self.ends:
-            tensor = None if value is None else reach.tensors.get(value)
-            if tensor is None or value is None:
+            assert value is not None
+            tensor = reach.tensors.get(value)
+            if tensor is None:
                 continue
             for order in tensor.orders:
                 found[self._order(between(tensor.views[value], order), axis)] = None

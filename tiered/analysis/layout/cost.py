@@ -232,7 +232,7 @@ def transposes_of(reach: Reach) -> Iterator[tuple[Node, TensorClass]]:
 
 def moved_bytes(node: Node, tensor: TensorClass, sizes: LayoutSizes) -> int:
     """Return the bytes that a Transpose moves: 0 if only dims of size 1 change places."""
-    shape, perm = node.output.shape, node.perm
+    perm, view = node.perm, tensor.views[node.output]
     assert perm is not None
-    moving = [axis for at, axis in enumerate(perm) if shape is None or shape[at] != 1]
+    moving = [axis for axis, own in zip(perm, view, strict=True) if tensor.shape[own] != 1]
     return 0 if moving == sorted(moving) else sizes.nbytes(tensor.root)

@@ -184,8 +184,6 @@ def proposals(
         for tensor, order in pending:
             builder.propagate(tensor, order)
         left = [(tensor, order) for tensor, order in pending if builder.orders[tensor] != order]
-        if len(left) == len(pending):
-            break
         for tensor in tensor_costs:
             builder.propagate(tensor, tensor.identity)
         found.append(builder.proposal)

@@ -131,8 +131,7 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[LayoutRegion]:
         found = _connected(start, tensor_costs, seen)
         seen.update(found)
         kept = [operator for operator in found if operator.node.is_live]
-        if len(kept) < len(found):
-            _drop_dead_readers(found, tensor_costs)
+        _drop_dead_readers(found, tensor_costs)
         if kept:
             yield LayoutRegion(reach, sorted(kept, key=lambda each: each.node.id), tensor_costs)
 
@@ -261,4 +260,4 @@ def _saves_nothing(term: TensorCost, port: OperatorPort, order: Permutation) -> 
     """
     if port.view == order or port.view in term.pinned:
         return True
-    return not port.is_output and term.producer is None and port.view == term.tensor.identity
+    return term.producer is None and port.view == term.tensor.identity

@@ -200,8 +200,10 @@ class Reach:
                 operator = self.operators.get(place[0])
                 if operator is None and self._may_have(*place, order):
                     operator = self.operator(place[0])
-                number = None if operator is None else operator.find(tensor, order)
-                if operator is None or not number:
+                if operator is None:
+                    continue
+                number = operator.find(tensor, order)
+                if not number:
                     continue
                 steps_after = _steps_after(operator, steps)
                 if passed.get((operator, number), 0) >= steps_after:

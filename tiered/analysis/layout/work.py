@@ -20,7 +20,6 @@ from tiered.analysis.layout.permutation import Permutation, is_identity
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.graph import Node
-from tiered.graph.core.types import Shape
 from tiered.graph.queries.op_traits import ARITHMETIC
 
 Extent = tuple[tuple[int, int], ...]
@@ -31,19 +30,14 @@ Extents = tuple[Extent, ...]
 
 def estimate_work(reach: Reach, operators: Iterable[LayoutOperator], sizes: LayoutSizes) -> None:
     """Set what each operator costs in each of its orders."""
-    dims: dict[Shape, tuple[int, ...]] = {}
     # Most operators of a model are equal to others.
     known: dict[Hashable, Mapping[int, int]] = {}
     for operator in operators:
         kernel = operator.propagation.kernel
         if kernel is None:
             continue
-        found = []
-        for value in (*operator.node.inputs, *operator.node.outputs):
-            shape = None if value is None else value.shape
-            if value is not None and shape is not None and shape not in dims:
-                dims[shape] = sizes.dims(value)
-            found.append(None if shape is None else dims[shape])
+        values = (*operator.node.inputs, *operator.node.outputs)
+        found = [None if value is None else sizes.known_dims(value) for value in values]
         key = operator.table, tuple(operator.candidates), tuple(found)
         work = known.get(key)
         if work is None:
@@ -307,8 +301,10 @@ def is_absorbed(
         if _is_one_of(producer, AFTER):
             return order == port.tensor.identity
         found = operators.get(producer)
-        place = None if found is None else found.find(port.tensor, order)
-        if found is None or place is None:
+        if found is None:
+            return False
+        place = found.find(port.tensor, order)
+        if place is None:
             return False
         operator, number = found, place
     return False
