@@ -132,7 +132,7 @@ def test_its_tokens_are_packed() -> None:
         "(float[B,S,4] x) => (float[B,S,4] y) <float by = {0.5}> { q = acme.Scale(x, by) "
         "k = Transpose<perm=[0,2,1]>(x) m = MatMul(q, k) p = Softmax(m) y = MatMul(p, x) }"
     )
-    assert "1 attentions masked" in pack_rows(model(text))
+    assert "1 attention masked" in pack_rows(model(text))
     aspect("axes").remove("Scale", "acme")
     with pytest.raises(ModelError, match="the operator may mix tokens: it has no rule"):
         pack_rows(model(text))

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from tiered.support.amounts import counted
+
 
 class TieredError(Exception):
     """Base of all errors that tiered raises on purpose."""
@@ -43,7 +45,7 @@ class OpsetError(ModelError):
     def __init__(self, what: str, blocked: Sequence[Any]) -> None:
         shown = "".join(f"\n  {entry}" for entry in blocked[:NAMED])
         more = f"\n  and {len(blocked) - NAMED} more" if len(blocked) > NAMED else ""
-        nodes = f"{len(blocked)} node{'s' if len(blocked) != 1 else ''}"
+        nodes = counted(len(blocked), "node")
         super().__init__(f"{what}; {nodes} would not mean the same:{shown}{more}")
         self.blocked = tuple(blocked)
 

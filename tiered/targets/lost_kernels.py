@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
+from tiered.support.amounts import counted
+
 if TYPE_CHECKING:
     from tiered.graph import Model
     from tiered.targets.backend import Backend
@@ -30,7 +32,7 @@ def noting_lost_kernels(model: Model) -> Iterator[None]:
     yield
     for gap in runtime.coverage(model).gaps:
         if gap.operator not in before:
-            count = f"{len(gap.nodes)} node{'s' if len(gap.nodes) > 1 else ''}"
+            count = counted(len(gap.nodes), "node")
             reasons = "; ".join(gap.reasons)
             model.note(
                 f"onnxruntime has no kernel for {gap.operator} now ({count}, as "

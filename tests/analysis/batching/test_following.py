@@ -260,9 +260,7 @@ def test_edits_of_a_node_that_is_refused_are_dropped() -> None:
     text = """(float[1,3] x) => (seq(float[1,3]) y) <float[1,3] k = {1,2,3}, float[4,3] w = {1,2,3,1,2,3,1,2,3,1,2,3}>
         { y = SequenceConstruct(x, k, w) }"""
     facts, state = facts_of(text)
-    assert facts["y"] == RefusedTensor(
-        state.model.main.nodes[0], "'w' has 4 elements along the batch"
-    )
+    assert facts["y"] == RefusedTensor(state.model.main.nodes[0], "'w' has size 4 along the batch")
     assert not state.edits
 
 
@@ -282,7 +280,7 @@ def test_a_size_of_the_batch_is_no_output() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "reason"),
-    [("2,3", ""), ("4,3", "'k' has 4 elements along the batch")],
+    [("2,3", ""), ("4,3", "'k' has size 4 along the batch")],
 )
 def test_equal_numbers_for_each_sample_are_checked(sizes: str, reason: str) -> None:
     state = analysis(f"(float[2,3] x, float[{sizes}] k) => (float[2,3] y) {{ y = Relu(x) }}")

@@ -82,7 +82,8 @@ def test_a_page_as_a_whole() -> None:
         "Abs 0 1 +1 Sigmoid 0 1 +1 parameters 24 20 -4 (-17%) bytes 505 488 -17 (-3%) "
         "Nodes Nodes places before after first at 1 Mul Sigmoid more 1 Neg Abs b1 "
         "Places The list of places and the diagrams need JavaScript. Show more Node Close Nodes "
-        "Constants Constants: 1 removed, 1 renamed, 1 values name new name type before type after "
+        "Constants Constants: 1 removed, 1 renamed, 1 with other values name new name type before "
+        "type after "
         "renamed w weight float[4,4] float[4,4] values k float[4] float[4] removed old float[4] "
         "Names Names before after node cut cut2 value r r2 value extra other"
     )
@@ -126,6 +127,6 @@ def test_models_of_which_nothing_or_only_bytes_differ_have_tables() -> None:
     )
     rows = next(each for each in table_rows(lost) if each.title.startswith("Constants"))
     assert (rows.title, [tuple(row[:2]) for row in rows.rows]) == (
-        "Constants: 1 added, 1 removed, 1 values",
+        "Constants: 1 added, 1 removed, 1 with other values",
         [("values", "v"), ("removed", "w"), ("added", "k")],
     )

@@ -26,8 +26,8 @@ def names(model: Model) -> list[str]:
 
 def test_it_says_what_was_done() -> None:
     said = {
-        FIRST: "0 attentions masked by sequence, 1 values taken from whole sequences",
-        ATTENTION: "1 attentions masked by sequence, 1 values taken from whole sequences",
+        FIRST: "0 attentions masked by sequence, 1 value taken from whole sequences",
+        ATTENTION: "1 attention masked by sequence, 1 value taken from whole sequences",
     }
     for text, expected in said.items():
         assert pack_rows(Model.from_proto(parse(text))) == expected

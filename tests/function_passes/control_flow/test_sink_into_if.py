@@ -8,7 +8,9 @@ from tiered.testing import assert_rewrites, assert_unchanged, parse
 PASS = "sink_into_if"
 
 
-def branches(tail: str, *, signature: str = "(float[2] x, bool c) => (float[2] y)", output: str = "t") -> str:
+def branches(
+    tail: str, *, signature: str = "(float[2] x, bool c) => (float[2] y)", output: str = "t"
+) -> str:
     return f"{signature} {{ {output} = If(c) <then_branch = tb () => (float[2] a) {{ a = Relu(x) }}, else_branch = eb () => (float[2] b) {{ b = Neg(x) }}> {tail} }}"
 
 
@@ -49,10 +51,15 @@ def test_in_a_body_and_next_to_a_dead_output() -> None:
             "no output of the consumer is used",
         ),
         (branches("s = Exp(t) y = Add(s, t)"), "no output has exactly one user"),
-        (branches("y = Exp(t)", signature="(float[2] x, bool c) => (float[2] y, float[2] t)"), "no output has exactly one user"),
+        (
+            branches("y = Exp(t)", signature="(float[2] x, bool c) => (float[2] y, float[2] t)"),
+            "no output has exactly one user",
+        ),
         (branches("y = RandomNormalLike(t)"), "the consumer is not deterministic"),
         (
-            branches("y = If(c) <then_branch = q () => (float[2] m) { m = Exp(t) }, else_branch = r () => (float[2] n) { n = Abs(t) }>"),
+            branches(
+                "y = If(c) <then_branch = q () => (float[2] m) { m = Exp(t) }, else_branch = r () => (float[2] n) { n = Abs(t) }>"
+            ),
             "no output has exactly one user",
         ),
         (
@@ -74,19 +81,29 @@ def test_consumers_that_stay(text: str, because: str) -> None:
 
 
 def test_a_branch_that_is_full_takes_in_no_more() -> None:
-    assert_unchanged(PASS, branches("y = Exp(t)"), because="a branch has max_nodes=1 nodes", max_nodes=1)
+    assert_unchanged(
+        PASS,
+        branches("y = Exp(t)"),
+        because="a branch has as many nodes as max_nodes=1",
+        max_nodes=1,
+    )
     made = assert_undone(PASS, branches("s = Exp(t) y = Cos(s)"), max_nodes=2)
     assert [node.op_type for node in made.graph.node] == ["If", "Cos"]
 
 
 def annotated(proto: onnx.ModelProto, name: str, graph: onnx.GraphProto) -> onnx.ModelProto:
-    graph.quantization_annotation.add(tensor_name=name).quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=name)
+    graph.quantization_annotation.add(tensor_name=name).quant_parameter_tensor_names.add(
+        key="SCALE_TENSOR", value=name
+    )
     return proto
 
 
 @pytest.mark.parametrize(
     ("is_inside", "because"),
-    [(True, "quantization annotations refer to a branch"), (False, "an annotation names an output of the consumer")],
+    [
+        (True, "quantization annotations refer to a branch"),
+        (False, "an annotation names an output of the consumer"),
+    ],
 )
 def test_annotations_keep_their_values(is_inside: bool, because: str) -> None:
     proto = parse(branches("y = Exp(t)"))

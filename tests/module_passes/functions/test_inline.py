@@ -1,4 +1,3 @@
-
 import onnx
 import pytest
 
@@ -49,7 +48,11 @@ def test_two_calls_of_a_nameless_call_do_not_collide() -> None:
     assert len(set(names(made))) == 4
 
 
-ATTRIBUTES = function("f<alpha, beta: float = 0.25>", "(a) => (b, c)", "b = LeakyRelu<alpha: float = @alpha>(a) c = LeakyRelu<alpha: float = @beta>(a)")
+ATTRIBUTES = function(
+    "f<alpha, beta: float = 0.25>",
+    "(a) => (b, c)",
+    "b = LeakyRelu<alpha: float = @alpha>(a) c = LeakyRelu<alpha: float = @beta>(a)",
+)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,9 @@ ATTRIBUTES = function("f<alpha, beta: float = 0.25>", "(a) => (b, c)", "b = Leak
 def test_attributes_are_bound_or_default_or_removed(given: str, alpha: str, beta: str) -> None:
     assert_rewrites(
         PASS,
-        HEADER + f"g (float[2] x) => (float[2] y, float[2] z) {{ y, z = local.f{given}(x) }} " + ATTRIBUTES,
+        HEADER
+        + f"g (float[2] x) => (float[2] y, float[2] z) {{ y, z = local.f{given}(x) }} "
+        + ATTRIBUTES,
         f"(float[2] x) => (float[2] y, float[2] z) {{ y = LeakyRelu{alpha}(x) z = LeakyRelu{beta}(x) }}",
         # onnxruntime does not know of defaults and demands every attribute.
         runtime="onnxruntime" if "beta" in given else "none",
@@ -74,7 +79,11 @@ def test_attributes_are_bound_in_bodies_and_through_nested_calls() -> None:
     text = (
         HEADER
         + "g (float[2] x, bool c) => (float[2] y) { y = local.f<k=0.5>(x, c) } "
-        + function("f<k>", "(a, c) => (b)", "b = If(c) <then_branch = t () => (p) { p = local.h<m: float = @k>(a) }, else_branch = e () => (q) { q = LeakyRelu<alpha: float = @k>(a) }>")
+        + function(
+            "f<k>",
+            "(a, c) => (b)",
+            "b = If(c) <then_branch = t () => (p) { p = local.h<m: float = @k>(a) }, else_branch = e () => (q) { q = LeakyRelu<alpha: float = @k>(a) }>",
+        )
         + function("h<m>", "(v) => (u)", "u = Elu<alpha: float = @m>(v)")
     )
     assert_rewrites(
@@ -87,7 +96,11 @@ def test_attributes_are_bound_in_bodies_and_through_nested_calls() -> None:
 
 def test_optional_inputs_that_the_call_leaves_out_are_absent() -> None:
     clip = function("f", "(a, lo, hi) => (b)", "b = Clip(a, lo, hi)")
-    text = HEADER + "g (float[2] x, float h) => (float[2] y, float[2] z) { y = local.f(x) z = local.f(x, , h) } " + clip
+    text = (
+        HEADER
+        + "g (float[2] x, float h) => (float[2] y, float[2] z) { y = local.f(x) z = local.f(x, , h) } "
+        + clip
+    )
     assert_rewrites(
         PASS,
         text,
@@ -171,7 +184,9 @@ def test_a_large_constant_is_there_once() -> None:
     text = (
         HEADER
         + "g (float[1000] x, bool c) => (float[1000] y) { s = local.f(x) t = local.f(s) y = If(c) <then_branch = p () => (float[1000] a) { a = local.f(t) }, else_branch = e () => (float[1000] b) { b = Neg(t) }> } "
-        + function("f", "(v) => (u)", f"w = Constant<value = float[1000] {{{numbers}}}>() u = Add(v, w)")
+        + function(
+            "f", "(v) => (u)", f"w = Constant<value = float[1000] {{{numbers}}}>() u = Add(v, w)"
+        )
     )
     made = assert_undone(PASS, text)
     assert [tensor.name for tensor in made.graph.initializer] == ["f/w"]
@@ -180,9 +195,16 @@ def test_a_large_constant_is_there_once() -> None:
 
 def test_a_domain_that_only_the_function_used_is_imported() -> None:
     header = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]> '
-    text = header + "g (float[2] x) => (float[2] y) { y = local.f(x) } " + '<domain: "local", opset_import: ["" : 21, "com.microsoft" : 1]> f (a) => (b) { b = com.microsoft.QuickGelu(a) }'
+    text = (
+        header
+        + "g (float[2] x) => (float[2] y) { y = local.f(x) } "
+        + '<domain: "local", opset_import: ["" : 21, "com.microsoft" : 1]> f (a) => (b) { b = com.microsoft.QuickGelu(a) }'
+    )
     made = assert_undone(PASS, text)
-    assert {entry.domain: entry.version for entry in made.opset_import} == {"": 21, "com.microsoft": 1}
+    assert {entry.domain: entry.version for entry in made.opset_import} == {
+        "": 21,
+        "com.microsoft": 1,
+    }
 
 
 def test_an_opset_at_which_the_operators_are_the_same_will_do() -> None:
@@ -215,7 +237,11 @@ def test_an_unknown_operator_at_another_version_stays() -> None:
     [("function", "the function is marked to be kept"), ("call", "the call is marked to be kept")],
 )
 def test_marked_functions_stay(key: str, marked: str, because: str) -> None:
-    proto = parse(UNARY + function("f", "(a) => (b)", "b = local.h(a)") + function("h", "(a) => (b)", "b = Relu(a)"))
+    proto = parse(
+        UNARY
+        + function("f", "(a) => (b)", "b = local.h(a)")
+        + function("h", "(a) => (b)", "b = Relu(a)")
+    )
     holder = proto.functions[0] if marked == "function" else proto.graph.node[0]
     holder.metadata_props.add(key=key, value="1")
     model, ctx = Model.from_proto(proto), PassContext.isolated()
@@ -282,15 +308,23 @@ def test_an_unreachable_recursion_stays() -> None:
 def test_functions_that_double_again_and_again_stay() -> None:
     text = UNARY.replace("local.f", "local.f0")
     for depth in range(60):
-        text += function(f"f{depth}", "(a) => (b)", f"c = local.f{depth + 1}(a) b = local.f{depth + 1}(c)")
+        text += function(
+            f"f{depth}", "(a) => (b)", f"c = local.f{depth + 1}(a) b = local.f{depth + 1}(c)"
+        )
     text += function("f60", "(a) => (b)", "b = Relu(a)")
-    assert_unchanged(PASS, text, because="inlining would make 1000000000000000000 nodes, more than max_nodes=200000")
+    assert_unchanged(
+        PASS,
+        text,
+        because="inlining would make 1,000,000,000,000,000,000 nodes, more than max_nodes=200000",
+    )
 
 
 def test_the_limit_counts_nodes_after_inlining() -> None:
     text = UNARY + function("f", "(a) => (b)", "c = Add(a, a) b = Relu(c)")
     assert_unchanged(PASS, text, because="more than max_nodes=1", max_nodes=1)
-    assert_rewrites(PASS, text, "(float[2] x) => (float[2] y) { c = Add(x, x) y = Relu(c) }", max_nodes=2)
+    assert_rewrites(
+        PASS, text, "(float[2] x) => (float[2] y) { c = Add(x, x) y = Relu(c) }", max_nodes=2
+    )
 
 
 def test_once_leaves_functions_that_are_shared() -> None:
@@ -307,7 +341,9 @@ def test_once_leaves_functions_that_are_shared() -> None:
         + function("twice", "(a) => (b)", "b = Neg(a)")
     )
     assert_rewrites(PASS, text, after, once=True)
-    assert_unchanged(PASS, after, because="the function is called from more than one place", once=True)
+    assert_unchanged(
+        PASS, after, because="the function is called from more than one place", once=True
+    )
 
 
 def test_a_standard_name_is_ambiguous() -> None:
@@ -321,7 +357,9 @@ def test_a_standard_name_is_ambiguous() -> None:
 def test_an_output_that_would_be_absent_stays() -> None:
     assert_unchanged(
         PASS,
-        HEADER + "g (float[2] x) => (float[2] y) { y, z = local.f(x) } " + function("f", "(a, o) => (b, o)", "b = Relu(a)"),
+        HEADER
+        + "g (float[2] x) => (float[2] y) { y, z = local.f(x) } "
+        + function("f", "(a, o) => (b, o)", "b = Relu(a)"),
         because="an output is an absent input of the call",
     )
 

@@ -47,7 +47,10 @@ def test_a_scan_is_lifted_and_comes_back() -> None:
 
 
 def test_bodies_in_bodies_are_lifted_first() -> None:
-    text = BRANCHES.replace("q = Add(v, a) }", "q = If(c) <then_branch = i () => (float[2] m) { m = Exp(v) }, else_branch = j () => (float[2] n) { n = Abs(a) }> }")
+    text = BRANCHES.replace(
+        "q = Add(v, a) }",
+        "q = If(c) <then_branch = i () => (float[2] m) { m = Exp(v) }, else_branch = j () => (float[2] n) { n = Abs(a) }> }",
+    )
     made = assert_undone(PASS, text)
     assert len(made.functions) == 4
     owner = next(each for each in made.functions if any(node.op_type == "If" for node in each.node))
@@ -57,7 +60,9 @@ def test_bodies_in_bodies_are_lifted_first() -> None:
 
 
 def test_small_bodies_stay_on_demand() -> None:
-    assert_unchanged(PASS, BRANCHES, because="nodes, fewer than min_nodes", min_nodes=3)
+    assert_unchanged(
+        PASS, BRANCHES, because="the body has fewer nodes than min_nodes=3", min_nodes=3
+    )
 
 
 def test_functions_need_ir_8() -> None:

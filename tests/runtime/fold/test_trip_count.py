@@ -76,7 +76,7 @@ def test_the_first_condition_holds_too(condition: str, count: int | str) -> None
 
 @pytest.mark.parametrize(
     ("most", "expected"),
-    [(5, 4), (4, 4), (3, "it runs more than 3 times"), (1, "it runs more than 1 times"),
+    [(5, 4), (4, 4), (3, "it runs more than 3 times"), (1, "it runs more than 1 time"),
      (0, BODY_DECIDES), (-1, BODY_DECIDES)],
 )  # fmt: skip
 def test_larger_counts_are_not_computed(most: int, expected: int | str) -> None:

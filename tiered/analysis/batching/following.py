@@ -386,7 +386,7 @@ class Following:
         """
         size = self.sizes(value)[rows.axis]
         if size != rows.size(self.old):
-            raise BatchRefusal(f"{value.name!r} has {size} elements along the batch")
+            raise BatchRefusal(f"{value.name!r} has size {size} along the batch")
         if not rows.is_whole:
             self.check_static(value, rows)
         if not Uniformity(self.old, self.sizes).holds(value, rows):

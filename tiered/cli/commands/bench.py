@@ -35,6 +35,7 @@ from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shared_options import Json, Names
 from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,13 +142,10 @@ def _title(found: Bench) -> str:
     import onnxruntime
 
     opening = found.opening
-    threads = {0: "its choice of threads", 1: "1 thread"}.get(
-        opening.threads, f"{opening.threads} threads"
-    )
-    rounds = len(found.rounds)
+    threads = counted(opening.threads, "thread") if opening.threads else "its choice of threads"
     return (
         f"onnxruntime {onnxruntime.__version__}, {opening.provider}, {threads}, optimisations "
-        f"{opening.level}; {found.clock} time, {rounds} round{'' if rounds == 1 else 's'}, "
+        f"{opening.level}; {found.clock} time, {counted(len(found.rounds), 'round')}, "
         f"{found.models[0].latency.confidence:.1%} intervals"
     )
 

@@ -28,6 +28,7 @@ from tiered.cli.output.terminal import print_json, printable, results
 from tiered.cli.shared_options import AsJson, Load
 from tiered.passes.index.proofs import PROOFS, Proved
 from tiered.passes.interface.registry import registry
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _print(console: Console, page: dict[str, Any]) -> None:
     if page["required_by"]:
         console.print(f"  required by: {', '.join(page['required_by'])}", soft_wrap=True)
     places = page["pipeline"]
-    where = f"{len(places)} time{'s' if len(places) != 1 else ''}" if places else "no"
+    where = counted(len(places), "time") if places else "no"
     console.print(f"  in the default pipeline: {where}", soft_wrap=True)
     if page["proved"] is not None:
         console.print(printable(f"  proofs: {Proved(**page['proved'])}"), soft_wrap=True)

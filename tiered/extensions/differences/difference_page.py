@@ -27,6 +27,10 @@ MOST_ROWS: Final = 2000
 _MOST_NEAR: Final = 60
 """Nodes next to a place; a diagram shows fewer."""
 
+_OTHER: Final = {
+    "dtype": "of another dtype", "dims": "of other dims", "values": "with other values",
+}  # fmt: skip
+
 _DETAILS: Final = ("new name", "graph", "differs", "")
 
 WORDS: Final = Words(
@@ -102,7 +106,8 @@ def table_rows(found: Difference) -> Iterator[DifferenceRows]:
     new, counts = (
         ("name", "new name"),
         ", ".join(
-            f"{count:,} {what}" for what, count in sorted(found.tensor_kinds.items(), key=_by_count)
+            f"{count:,} {_OTHER.get(what, what)}"
+            for what, count in sorted(found.tensor_kinds.items(), key=_by_count)
         ),
     )
     for shown in (

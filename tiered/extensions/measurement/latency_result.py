@@ -21,6 +21,7 @@ from tiered.extensions.measurement.medians import (
 )
 from tiered.extensions.measurement.trials import Round
 from tiered.runtime.opening import Clock, Opening
+from tiered.support.amounts import counted
 from tiered.support.errors import TargetError
 
 NO_DIFFERENCE: Final = "no difference"
@@ -201,9 +202,8 @@ def _verdict(ratio: MedianInterval) -> str:
 
 def _few(rounds: int) -> str:
     return (
-        f"{rounds} round{'' if rounds == 1 else 's'} {'is' if rounds == 1 else 'are'} too few for "
-        f"a {CONFIDENCE:.0%} interval, which takes {fewest_for()} "
-        "(--rounds, --minutes and --runs limit them)"
+        f"{counted(rounds, 'round is', 'rounds are')} too few for a {CONFIDENCE:.0%} interval, "
+        f"which takes {fewest_for()} (--rounds, --minutes and --runs limit them)"
     )
 
 

@@ -132,7 +132,7 @@ def pack_sequences(
         )
     most = len(sequences) if max_valid_num is None else max_valid_num
     if len(sequences) > most:
-        raise UsageError(f"there are {len(sequences)} sequences; the model takes {most}")
+        raise UsageError(f"{counted(len(sequences), 'sequence')} to pack; the model takes {most}")
     places = [(0, 0)] * len(sequences)
     segments = np.zeros((count, row_length), np.int64)
     positions = np.zeros((count, row_length), np.int64)

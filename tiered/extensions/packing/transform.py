@@ -21,6 +21,7 @@ from tiered.graph import Graph, InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.interface_map import PackMap
 from tiered.graph.core.types import Dim
 from tiered.rewriter.idioms.main_tensors import input_named
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, UsageError
 
 _PASS = "packed_transformer"
@@ -92,7 +93,8 @@ def _pack(state: Interpretation, packed: Sequence[Value], max_valid_num: int) ->
         _rewrite(state, packed, pooled, max_valid_num)
     masks = sum(isinstance(edit, MaskEdit) for edit in state.edits)
     pools = sum(isinstance(edit, PoolEdit) for edit in state.edits)
-    return f"{masks} attentions masked by sequence, {pools} values taken from whole sequences"
+    masked, taken = counted(masks, "attention"), counted(pools, "value")
+    return f"{masked} masked by sequence, {taken} taken from whole sequences"
 
 
 def _packed_inputs(model: Model, names: Sequence[str]) -> list[Value]:

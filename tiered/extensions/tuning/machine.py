@@ -13,6 +13,7 @@ import onnx
 
 from tiered import __version__
 from tiered.extensions.measurement.latency_bench import How
+from tiered.support.amounts import counted
 from tiered.support.processor import processor_name
 
 
@@ -26,7 +27,7 @@ def machine_text(how: How, objective: str, judge: str | None) -> str:
     """
     import onnxruntime
 
-    cores, system = f"{os.cpu_count()} cores", platform.system()
+    cores, system = counted(os.cpu_count() or 1, "core"), platform.system()
     name = processor_name() or platform.machine()
     parts: list[Any] = [f"tiered {__version__}", name, cores, system, objective]
     if judge is not None:

@@ -14,7 +14,8 @@ def format_parameter(graph: Graph, ctx: PassContext) -> None:
         if value.n_users + value.is_graph_output < 2:
             continue
         if value.is_overridable:
-            ctx.skip(value.users[0].node, Skip("{} is a graph input: callers may feed it", value))
+            reason = Skip("{!r} is a graph input: callers may feed it", value.name)
+            ctx.skip(value.users[0].node, reason)
             continue
         assert value.tensor is not None
         first = 0 if value.is_graph_output or value.pins else 1

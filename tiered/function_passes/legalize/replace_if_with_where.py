@@ -3,6 +3,7 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.support.amounts import counted
 
 _NEVER_FAIL: Final = frozenset({
     "Abs", "Add", "And", "Cast", "Ceil", "Clip", "Concat", "Constant", "Conv", "Cos", "Elu",
@@ -43,7 +44,7 @@ def replace_if_with_where(
     branches = {body.attribute: body for body in node.bodies}
     inner = [each for body in node.bodies for each in body.nodes]
     if len(inner) > max_nodes:
-        return Skip("the branches have {} nodes", len(inner))
+        return Skip("the branches have {}", counted(len(inner), "node"))
     for each in inner:
         if each.domain or each.bodies or each.op_type not in _NEVER_FAIL:
             return Skip("a branch has {}, which may fail or nests", each.op_type)
@@ -65,9 +66,7 @@ def replace_if_with_where(
             assert value.tensor is not None
             outside[value] = graph.constant(value.tensor, value.name)
         graph.copy_nodes(body.topological_order(), outside, prefix=node.name or "If")
-    return [
-        _selected(graph, c, outside.get(yes, yes), outside.get(no, no)) for yes, no in pairs
-    ]
+    return [_selected(graph, c, outside.get(yes, yes), outside.get(no, no)) for yes, no in pairs]
 
 
 def _selected(graph: Graph, c: Value, yes: Value | None, no: Value | None) -> Value:

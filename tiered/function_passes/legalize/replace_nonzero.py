@@ -3,6 +3,7 @@
 import numpy as np
 
 from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+from tiered.support.amounts import counted
 
 
 @rewrite(op.NonZero(var.x), opt_level=None, required=("infer_shapes",), numerics="lossy")
@@ -19,7 +20,7 @@ def replace_nonzero(graph: Graph, x: Value, *, count: int = 1) -> Value | Skip:
         return Skip("x is not known to be a vector of numbers")
     size = x.dim(0)
     if count < 1 or (isinstance(size, int) and count > size):
-        return Skip("a vector of {} has no {} elements", size, count)
+        return Skip("a vector of {} has no {}", size, counted(count, "element"))
     ops = graph.op
     mask = x
     if x.dtype != DataType.BOOL:

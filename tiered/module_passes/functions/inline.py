@@ -15,6 +15,7 @@ from tiered import (
     Value,
     module_pass,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import did_you_mean
 
 KEEP: Final = frozenset({"tiered.compiler", "tiered.keep", "tiered.skip_optimization"})
@@ -60,7 +61,8 @@ def inline(
     kept = _kept(model, once, domains, only)
     size = model.expanded_size(kept)
     if size > max_nodes:
-        too_many = Skip("inlining would make {} nodes, more than max_nodes={}", size, max_nodes)
+        made = counted(size, "node")
+        too_many = Skip("inlining would make {}, more than max_nodes={}", made, max_nodes)
         kept = {callee: kept.get(callee, too_many) for callee in functions}
     work = _Inliner(ctx, functions, kept, domains)
     work.visit(model.main)

@@ -45,5 +45,5 @@ def lambda_lift(
 def _refusal(body: Graph, min_nodes: int) -> Skip | None:
     """Return why a body is not lifted; None if it can be."""
     if len(body) < max(min_nodes, 1):
-        return Skip("the body has {} nodes, fewer than min_nodes", len(body))
+        return Skip("the body has fewer nodes than min_nodes={}", min_nodes)
     return why_not_outlined(body, body.nodes)

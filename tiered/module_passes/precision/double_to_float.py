@@ -26,14 +26,14 @@ def double_to_float(model: Model, ctx: PassContext) -> Skip | None:
         return Skip("no initializer is of doubles")
     for graph, value in found:
         if value.is_overridable:
-            ctx.skip(None, Skip("{} is a graph input, which has its type", value))
+            ctx.skip(None, Skip("{!r} is a graph input, which has its type", value.name))
             continue
         if value.is_graph_output:
-            ctx.skip(None, Skip("{} is an output of its graph, which has its type", value))
+            ctx.skip(None, Skip("{!r} is an output of its graph, which has its type", value.name))
             continue
         narrow = _narrowed(value)
         if narrow is None:
-            ctx.skip(None, Skip("{} has a number that no float is close to", value))
+            ctx.skip(None, Skip("{!r} has a number that no float is close to", value.name))
             continue
         with graph.rewrite("a double initializer  =>  a float initializer and a Cast", value):
             _read_floats(graph, value, narrow)

@@ -11,6 +11,7 @@ from tiered.graph.io.export import export_model
 from tiered.numerics.precision.budget import Budget
 from tiered.numerics.precision.noise import FloatReference
 from tiered.numerics.quantization.quantization_result import QuantizationResult
+from tiered.support.amounts import counted
 from tiered.support.errors import TargetError, VerificationError
 from tiered.verify.verdict import Verdict
 
@@ -49,6 +50,5 @@ def verified_ratio(
             f"quantize changed the outputs of {model.label}: {promise.metric} {measured:.6g}, "
             f"promised: lossy ({promise}){text}"
         )
-    count = len(found.unseen)
-    sets = f"{count} set{'s' if count != 1 else ''} of inputs"
+    sets = counted(len(found.unseen), "set of inputs", "sets of inputs")
     return Verdict("yes", f"lossy, {promise}; {sets}, {promise.metric} {measured:.6g}")

@@ -23,7 +23,7 @@ def overview_text(model: Model) -> str:
         *_ports("input", model.main.inputs),
         *_ports("output", model.main.outputs),
         f"{counted(counts.nodes, 'node')}{': ' if operators else ''}{operators}",
-        f"{counts.parameters} parameters, {counts.nbytes} bytes",
+        f"{counted(counts.parameters, 'parameter')}, {counted(counts.nbytes, 'byte')}",
     ]
     if model.functions:
         lines.append(f"functions {', '.join(function.name for function in model.functions)}")

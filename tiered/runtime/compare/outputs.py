@@ -10,6 +10,7 @@ import numpy as np
 
 from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.tensors import Limits, OutputDifference, compare_arrays
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics, Promise
 
@@ -49,7 +50,7 @@ class Comparison:
     def __str__(self) -> str:
         if self.ok:
             largest = max((output.max_abs for output in self.outputs), default=0.0)
-            many = f"{len(self.outputs)} output{'s' if len(self.outputs) != 1 else ''}"
+            many = counted(len(self.outputs), "output")
             left = f"; {', '.join(self.not_comparable)}" if self.not_comparable else ""
             return f"{many} agree ({self.numerics}, max abs {largest:.1e}){left}"
         return "\n".join(str(output) for output in self.outputs if not output.ok)

@@ -11,6 +11,7 @@ from tiered.graph.core.types import TensorType, tensor_type, write_type
 from tiered.graph.io.export import export_node
 from tiered.graph.queries.op_traits import CLAMPS, COMPARISONS, LOGIC, RING
 from tiered.graph.shape_inference.rules.control_flow_types import BODY_DECIDES, loop_turns
+from tiered.support.amounts import counted
 from tiered.support.errors import RuntimeFailure
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def trip_count_of(node: Node, most: int) -> int | str:
         count = len(run(_model_of(node, part, most + 1), {})[_ROWS])
     except RuntimeFailure:
         return BODY_DECIDES
-    return count if count <= most else f"it runs more than {most} times"
+    return count if count <= most else f"it runs more than {counted(most, 'time')}"
 
 
 def _part(node: Node) -> _ConditionPart | None:

@@ -167,7 +167,7 @@ def test_the_axis_of_a_list_and_what_a_sample_adds_to_its_entries() -> None:
         (found('y = Cast<to=6>(i)'), B, (0, Columns((1, 0, 0)))),
         (found('y = Cast<to=3>(i)'), B, "it computes with the numbers of samples"),
         (found('f = Gather<axis=1>(i, o) y = Cast<to=3>(f)'), B, (0, 0)),
-        (found('y = Identity(i)', bb='1', b='2'), {'s': 0}, "'b' has 1 elements along the batch"),
+        (found('y = Identity(i)', bb='1', b='2'), {'s': 0}, "'b' has size 1 along the batch"),
         (found('y = Identity(i)'), {'s': 0}, "its value 'b' bakes the batch of 2: it may have other numbers for each sample"),
         (found('y = Identity(i)'), {'s': 1}, "its boxes and scores have the samples on another axis than the first"),
         (found('y = Gather<axis=1>(i, z)'), B, (0, 1)),

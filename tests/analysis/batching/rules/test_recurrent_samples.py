@@ -30,7 +30,7 @@ def test_where_the_samples_of_results_are_and_how_many_states_are_spread() -> No
         ("y = RNN<hidden_size=5>(x, w, r, , , g)", 1, LAST,
          "its constant 'g' bakes the batch of 2: it has other numbers for each sample", 0),
         ("y = RNN<hidden_size=5>(x, w, r, , , one)", 1, LAST,
-         "'one' has 1 elements along the batch", 0),
+         "'one' has size 1 along the batch", 0),
         ("y = GRU<hidden_size=5, layout=1>(x, w, r)", 3, FIRST, BatchRows(0), 0),
         ("y = GRU<hidden_size=5, layout=1>(x, w, r, , , f)", 3, FIRST, BatchRows(0), 1),
         ("y = GRU<hidden_size=5>(x, w, r)", 3, FIRST, mixes(0, "x"), 0),

@@ -35,7 +35,7 @@ def expand(state: Following, node: Node) -> Fact | None:
             sizes = state.sizes(node.inputs[0])
             at = made.axis - state.rank(node.output) + len(sizes)
             if at >= 0 and sizes[at] != 1:
-                raise BatchRefusal(f"its operand has {sizes[at]} rows, and the target a batch")
+                raise BatchRefusal(f"its operand has size {sizes[at]}, and the target a batch")
         return made
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
     axis = rows.axis - len(before) + len(after)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tiered.extensions.measurement.profile.layers import text_of
 from tiered.extensions.measurement.profile.model_profile import NodeTime, Profile
+from tiered.support.amounts import counted
 from tiered.support.pages.diagram import places_of
 from tiered.support.pages.svg import svg_file, text
 
@@ -118,7 +119,8 @@ def _blocks(nodes: Sequence[NodeTime]) -> list[_Block]:
             ]
     ends = [len(nodes) * part // MOST_BLOCKS for part in range(MOST_BLOCKS + 1)]
     return [
-        _Block(f"{end - start} nodes", tuple(nodes[start:end])) for start, end in pairwise(ends)
+        _Block(counted(end - start, "node"), tuple(nodes[start:end]))
+        for start, end in pairwise(ends)
     ]
 
 
