@@ -57,7 +57,7 @@ def _are_alike(a: Graph, b: Graph) -> bool:
 
 def _shape_of(body: Graph) -> Hashable:
     """Return what is equal for two bodies exactly when they hold the same nodes, but for names."""
-    places: dict[Value, Hashable] = {}
+    places: dict[Value | None, Hashable] = {}
     for value in body.initializers:
         assert value.default is not None
         places[value] = ("constant", value.default.key())
@@ -72,11 +72,11 @@ def _shape_of(body: Graph) -> Hashable:
     return tuple(lines), tuple(places.get(value, value) for value in body.outputs)
 
 
-def _line(node: Node, places: dict[Value, Hashable]) -> Hashable:
+def _line(node: Node, places: dict[Value | None, Hashable]) -> Hashable:
     if not is_deterministic(node) or node.bodies:
         # A draw is no other draw, and of an unknown operator or a body nothing is known.
         return node
-    inputs = tuple(value and places.get(value, value) for value in node.inputs)
+    inputs = tuple(places.get(value, value) for value in node.inputs)
     attributes = sorted(
         (proto.name, proto.SerializeToString(deterministic=True)) for proto in node.proto.attribute
     )

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Skip, Value, op, rewrite, var
+from tiered.graph.core.types import Shape
 
 
 @rewrite(op.ScatterND(var.x, var.indices, var.updates), opt_level=1, required=("infer_shapes",))
@@ -14,17 +15,16 @@ def eliminate_nop_scatter(graph: Graph, x: Value, indices: Value, updates: Value
     if x.shape is None:
         return Skip("the rank of x is not known")
     if indices.const is not None:
-        is_whole = _are_all_places(indices.const, x)
+        is_whole = _are_all_places(indices.const, x.shape)
     else:
         is_whole = _is_range_over(indices, x)
     return updates if is_whole else Skip("the indices are not known to be consecutive")
 
 
-def _are_all_places(indices: np.ndarray, x: Value) -> bool:
-    """Return whether constant indices name each place of the first axes of x, in order."""
+def _are_all_places(indices: np.ndarray, shape: Shape) -> bool:
+    """Return whether constant indices name each place of the first axes of a shape, in order."""
     depth = indices.shape[-1] if indices.ndim else 0
-    sizes = x.shape[:depth] if x.shape is not None else ()
-    if depth == 0 or depth > (x.rank or 0) or indices.shape[:-1] != sizes:
+    if depth == 0 or depth > len(shape) or indices.shape[:-1] != shape[:depth]:
         return False
     places = np.moveaxis(np.indices(indices.shape[:-1]), 0, -1)
     counted = np.where(indices < 0, indices + np.array(indices.shape[:-1]), indices)

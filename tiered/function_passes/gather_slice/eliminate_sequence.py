@@ -102,8 +102,7 @@ def _integer(value: Value) -> int | None:
 
 def _place(node: Node, count: int) -> int | None:
     """Return which of a number of tensors a SequenceAt reads, None if it is not known or none."""
-    position = node.input(1)
-    at = None if position is None else _integer(position)
+    at = _integer(node.given(1))
     if at is None or not -count <= at < count:
         return None
     return at % count
@@ -162,7 +161,7 @@ def _contents(maker: Node) -> list[Value] | None:
 
 def _element(node: Node, maker: Node) -> _Tensor | Skip:
     """Return the tensor that a SequenceAt reads."""
-    position, tensors = node.input(1), _contents(maker)
+    position, tensors = node.given(1), _contents(maker)
     if tensors is not None:
         at = _place(node, len(tensors))
         return Skip("the position is not known") if at is None else _Tensor((tensors[at],))
@@ -170,7 +169,7 @@ def _element(node: Node, maker: Node) -> _Tensor | Skip:
         return Skip("the tensors of the sequence are not known")
     x, axis = maker.given(0), maker.attr("axis")
     if maker.input(1) is None and not maker.attr("keepdims"):
-        if position is None or position.rank != 0:
+        if position.rank != 0:
             return Skip("the position may be no scalar")
         return _Tensor((x, position), "Gather", axis)
     parts = _parts(maker)

@@ -44,8 +44,8 @@ def _hoisted(graph: Graph, ctx: PassContext, node: Node) -> Node | None:
         return None
     selection, cut = found
     with graph.rewrite(f"{node.op_type}({f.op_type}(x)) => {f.op_type}({node.op_type}(x))", node):
-        made = {value: selection.applied(graph, value) for value in cut}
-        operands = [value and made.get(value, value) for value in f.inputs]
+        made: dict[Value | None, Value] = {x: selection.applied(graph, x) for x in cut}
+        operands = [made.get(value, value) for value in f.inputs]
         copy = graph.add_node(f.op_type, operands, attributes=f.attributes, name=f.name)
         graph.replace(node, copy.outputs)
     (moved,) = [value for value in cut if not value.is_constant]

@@ -38,7 +38,7 @@ def replace_slice_with_gather(
     sizes = {each.const.size for each in (starts, ends, squeezed) if each is not None}
     if sizes != {1}:
         return Skip("it cuts or squeezes several axes")
-    if steps is not None and steps.const is not None and (steps.const != 1).any():
+    if steps is not None and steps.number != 1:
         return Skip("the step is not 1")
     places = [0] if axes is None or axes.const is None else axes.const.ravel().tolist()
     if squeezed is None:

@@ -176,7 +176,7 @@ def _has_other_users(value: Value, region: _ElementwiseRegion, leaving: Collecti
 
 def _compute(graph: Graph, region: _ElementwiseRegion, perm: Permutation) -> None:
     """Rebuild a region so that it computes before the permutation instead of after it."""
-    permuted: dict[Value, Value] = {}
+    permuted: dict[Value | None, Value] = {}
     back = inverse(perm)
     order = graph.topological_order(region.nodes)
     for value in region.entries:
@@ -191,7 +191,7 @@ def _compute(graph: Graph, region: _ElementwiseRegion, perm: Permutation) -> Non
         else:
             permuted[value] = graph.op.Transpose(value, perm=back)
     for node in order:
-        operands = [value and permuted.get(value, value) for value in node.inputs]
+        operands = [permuted.get(value, value) for value in node.inputs]
         copy = graph.add_node(node.op_type, operands, attributes=node.attributes, name=node.name)
         permuted[node.output] = copy.output
     for node in order:
