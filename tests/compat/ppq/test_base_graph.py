@@ -429,5 +429,6 @@ def test_edits_of_a_graph_are_recorded() -> None:
         "Variable": Variable,
         "np": np,
         "other": graph(),
+        "CLIP": "g (float[2] x, float k) => (float[2] y) { a = Neg(x) y = Clip(a, , k) }",
     }
     assert_values(__file__, names)

@@ -361,6 +361,7 @@ def test_elements_are_recorded() -> None:
         "Variable": Variable,
         "np": np,
         "TargetPlatform": TargetPlatform,
+        "both": quantized()[0],
         "v": lambda g, name: g.variables[name],
         "o": lambda g, name: g.operations[name],
     }

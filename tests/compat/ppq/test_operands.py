@@ -165,8 +165,8 @@ def test_all_attributes_and_all_operands_are_exchanged_at_once() -> None:
 
 
 def test_edits_of_operands_are_recorded() -> None:
-    def edited(edit: Callable[[Any], object]) -> list[str]:
-        of = graph(SPLIT)
+    def edited(edit: Callable[[Any], object], text: str = SPLIT) -> list[str]:
+        of = graph(text)
         edit(of)
         return state(of)
 
@@ -178,5 +178,7 @@ def test_edits_of_operands_are_recorded() -> None:
         "o": lambda g, name: g.operations[name],
         "readers": lambda name: graph(SPLIT).variables[name].dest_ops,
         "one": graph(SPLIT),
+        "NORM": "g (float[2] x) => (float[2] y, float[1] d) <float[2] s = {1,2}> "
+        "{ [n] y, , d = LayerNormalization(x, s) [own] q = own.F(x) }",
     }
     assert_values(__file__, names)

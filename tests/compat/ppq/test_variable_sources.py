@@ -155,5 +155,8 @@ def test_sources_are_recorded() -> None:
             rows.append(f"{node.op_type} {read} {made}")
         return rows, [v.name for v in of.main.outputs]
 
-    assert_values(__file__, {"edited": edited, "take_away": take_away, "give": give, "join": join,
+    norm = """g (float[2] x) => (float[2] y, float[1] d) <float[2] s = {1,2}> {
+        y, , d = LayerNormalization(x, s)  q = own.F(x)  r = Neg(q) }"""
+    assert_values(__file__, {"NORM": norm, "edited": edited, "take_away": take_away,
+                             "give": give, "join": join,
                              "exchange": exchange, "remove": remove})  # fmt: skip

@@ -55,22 +55,12 @@ def give(value: Value, node: Node) -> None:
     Raises:
         ModelError: the operation has no output left for it, or the value is an input or a constant.
     """
-    before = value.producer
-    if before is node:
+    if value.producer is node:
         return
     if value.is_constant or value.is_graph_input:
         raise ModelError(f"{value.name!r} is an input or a parameter, so it has no source")
-    graph = node.owner
-    with graph.model.transaction():
-        place = _free_output(node)
-        if before is None:
-            graph.set_outputs(node, [*node.outputs[:place], value, *node.outputs[place + 1 :]])
-            return
-        if place == len(node.outputs):
-            graph.set_outputs(node, [*node.outputs, surgery.new_value(graph)])
-        graph.exchange_outputs(node, place, before, value.index)
-        if is_missing(before):
-            graph.remove_node(before)
+    with node.owner.model.transaction():
+        _put(node, _free_output(node), value)
 
 
 def join(value: Value, other: Value) -> None:
@@ -104,15 +94,19 @@ def exchange(node: Node, index: int, value: Value) -> None:
     with node.owner.model.transaction():
         if old is not None and old.is_used:
             take_away(old)
-        outputs = list(node.outputs)
-        if value.producer is None:
-            outputs[index] = value
-            node.owner.set_outputs(node, outputs)
-            return
-        before = value.producer
-        node.owner.exchange_outputs(node, index, before, value.index)
+        _put(node, index, value)
+
+
+def _put(node: Node, place: int, value: Value) -> None:
+    """Let a node compute a value at a place, which may be absent or further than its last one."""
+    graph, before, outputs = node.owner, value.producer, list(node.outputs)
+    if before is None or outputs[place : place + 1] in ([], [None]):
+        outputs[place : place + 1] = [surgery.new_value(graph) if before else value]
+        graph.set_outputs(node, outputs)
+    if before is not None:
+        graph.exchange_outputs(node, place, before, value.index)
         if is_missing(before):
-            node.owner.remove_node(before)
+            graph.remove_node(before)
 
 
 def _free_output(node: Node) -> int:

@@ -6,11 +6,14 @@ import pytest
 
 from tests.conformance.random_networks import random_network
 from tests.recorded import assert_values
-from tests.small import model, ops, parsed
+from tests.small import made_by, model, ops, parsed
 from tiered import Model, PassContext, get_pass
-from tiered.compat.ppq.configs.config_reading import read_configs
+from tiered.compat.ppq.configs.config_reading import _FLOATING, read_configs
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.qdq import write_configs
-from tiered.compat.ppq.configs.quantable import quantable_nodes
+from tiered.compat.ppq.configs.quantable import quantable_nodes, quantize_node
+from tiered.compat.ppq.configs.states import QuantizationStates as States
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.runtime import Session
 from tiered.runtime.inputs.make import feasible_inputs
 
@@ -166,7 +169,7 @@ def read(text: str, opset: int = 21) -> object:
         uint8 z = {3}, uint8 z0 = {0}, int8 i0 = {0}, int8[2] o = {0,0}, int16 h = {0},
         int32 w0 = {0}, float tiny = {1e-40}, float inf = {inf}, float neg = {-1},
         double d = {0.5}, float[1,2] block = {1,1}, uint8[2] q = {1,2}, int8[2,2] m = {1,2,3,4},
-        float[2] f = {1,2}"""
+        float16 hs = {14336}, float[2] f = {1,2}"""
     of = parsed(f"(float[2] x, uint8[2] u, float v) => (y) <{constants}> {{ {text} }}", opset=opset)
     left = [each.reason for each in read_configs(of)]
     nodes = [f"{n.op_type}{[v and v.name for v in n.inputs]}" for n in of.main.topological_order()]
@@ -183,4 +186,24 @@ def read(text: str, opset: int = 21) -> object:
 
 
 def test_what_is_read_is_recorded() -> None:
-    assert_values(__file__, {"read": read})
+    function = f"""<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y)
+        {{ y = l.F<a = 0>(x) }} <domain: "l", opset_import: ["" : 21]> F <a> (p) => (r)
+        {{ s = Constant<value = float {{0.5}}>() q = QuantizeLinear<axis: int = @a>(p, s)
+        d = DequantizeLinear<axis: int = @a>(q, s) r = Neg(d) }}"""
+    made = model(PAIR)
+    floats = [TensorQuantizationConfig(_FLOATING, state=States.FP32) for _ in range(2)]
+    quantize_node(made_by(made, "y"), OperationQuantizationConfig(floats[:1], floats[1:]))
+    baked = model(UNIT)
+    read_configs(baked)
+    gemm, _ = quantable_nodes(baked)
+    states = []
+    for edit in (gemm.dequantize, gemm.restore):
+        edit()
+        states.append([each.state.name for each in gemm.config])
+    names = {
+        "read": read,
+        "in_function": read_configs(Model.from_proto(onnx.parser.parse_model(function))),
+        "with_configs": read_configs(made),
+        "undone": states,
+    }
+    assert_values(__file__, names)

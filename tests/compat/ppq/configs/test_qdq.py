@@ -142,6 +142,18 @@ def shown(*configs: TensorQuantizationConfig, text: str = TEXT, opset: int = 21)
     return nodes, tensors
 
 
+def between(first: TensorQuantizationConfig, second: TensorQuantizationConfig) -> list[str]:
+    """Return the nodes that the configs of a value at its producer and at its reader become."""
+    of = parsed("(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }")
+    for node, parts in zip(of.main.nodes, ([floating(), first], [second, floating()]), strict=True):
+        quantize_node(node, OperationQuantizationConfig(parts[:1], parts[1:]))
+    write_configs(of)
+    return [
+        f"{each.op_type} {[v and v.name for v in each.inputs]}"
+        for each in of.main.topological_order()
+    ]
+
+
 WIDE = """g (float[2,3] x) => (float[2,3] y)
     <float[2,3] w = {1,2,3,4,5,6}> { y = Add(x, w) }"""
 
@@ -167,6 +179,12 @@ def test_what_is_written_is_recorded() -> None:
             state=S.ACTIVATED,
             **more,
         ),
+        "floated": lambda made: (setattr(made, "state", S.FP32), made)[1],
+        "dequantized": lambda made: (made.dequantize(), made)[1],
+        "between": between,
+        "UNKNOWN": "g (float[2,3] d, int64[k] i) => (y) <float[2] w = {1,2}> "
+        "{ y = Mul(x, w) x = Reshape(d, i) }",
+        "CLIP": "g (float[2] x, float k) => (float[2] y) { y = Clip(x, , k) }",
         "key_of": key_of,
         "WIDE": WIDE,
     }

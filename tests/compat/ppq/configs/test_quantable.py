@@ -463,7 +463,32 @@ def test_nodes_with_configs_are_recorded() -> None:
         )
         return states(quantize_node(named(made, "a"), configs))
 
-    names = {"steps": steps, "refused": refused, "floating": floating, "np": np,
+    def undone() -> object:
+        """Return the states and the numbers after an edit that is undone."""
+        of, first, _ = activated()
+        with pytest.raises(ZeroDivisionError), of.transaction():
+            first.bake()
+            assert states(first)[1] == "BAKED"
+            raise ZeroDivisionError
+        return quantable_of(first.node) is first, shown(first)
+
+    def copied() -> object:
+        """Return the notes of the nodes of a copied model."""
+        of, first, _ = activated()
+        first.bake()
+        twin = of.copy()
+        pairs = list(zip(of.main.nodes, twin.main.nodes, strict=True))
+        quantable.forget_configs(pairs[1][0])
+        for own, other in pairs:
+            other.scratch.clear()
+            own.scratch["mine"] = own.op_type
+        quantable.copy_notes(pairs)
+        made = [quantable_of(other) for _, other in pairs]
+        notes = [other.scratch.get("mine") for _, other in pairs]
+        return notes, [None if each is None else shown(each) for each in made], made[0] is first
+
+    names = {"steps": steps, "refused": refused, "undone": undone, "copied": copied,
+             "floating": floating, "np": np,
              "again": lambda node: quantize_node(node.node, node.config),
              "Q": quantable.QuantableNode,
              "forget": lambda node: quantable.forget_configs(node.node),

@@ -95,8 +95,6 @@ def _source(output: Value, read: _Dequantized) -> Value:
 def _read(node: Node) -> _Dequantized | str:
     """Return what a DequantizeLinear stands for, or why no config does."""
     output, codes = node.output, node.given(0)
-    if node.has_references:
-        return str(node.parameter_reason)
     if output.is_graph_output:
         return "its result is an output of the graph"
     if not output.users:
@@ -135,12 +133,12 @@ def _parameter(config: TensorQuantizationConfig, codes: Array, output: Value) ->
 
 def _config(node: Node) -> TensorQuantizationConfig | str:
     """Return the config of a QuantizeLinear or DequantizeLinear, or why there is none."""
-    codes = node.inputs[0] if node.op_type == "DequantizeLinear" else node.output
-    dtype = None if codes is None or codes.dtype is None else DataType(codes.dtype)
+    codes = node.given(0) if node.op_type == "DequantizeLinear" else node.output
+    dtype = None if codes.dtype is None else DataType(codes.dtype)
     if dtype not in CONTAINERS:
         return "its codes are no integers of 4 to 32 bits"
-    scale, zero = node.inputs[1], node.input(2)
-    if scale is None or scale.const is None or (zero is not None and zero.const is None):
+    scale, zero, offsets = node.given(1), node.input(2), node.const(2)
+    if scale.const is None or (zero is not None and offsets is None):
         return "a scale or zero point is not constant"
     if scale.dtype != DataType.FLOAT or node.output.dtype not in (DataType.FLOAT, dtype):
         return "a scale is not float32"
@@ -149,14 +147,13 @@ def _config(node: Node) -> TensorQuantizationConfig | str:
         return "a scale is not a positive normal number"
     if steps.ndim > 1 or node.attr("block_size", 0):
         return "its scales are of blocks"
-    offsets = np.zeros(steps.shape, np.int64)
-    if zero is not None and zero.const is not None:
-        offsets = zero.const.astype(np.int64)
+    offsets = np.zeros(steps.shape) if offsets is None else offsets
     if offsets.size != steps.size:
         return "scale and zero point differ in size"
     if steps.size == 1:
         steps = steps.reshape(())
-    return _config_of(dtype, steps, offsets.reshape(steps.shape), int(node.attr("axis", 1)))
+    offsets = offsets.astype(np.int64).reshape(steps.shape)
+    return _config_of(dtype, steps, offsets, int(node.attr("axis", 1)))
 
 
 def _config_of(dtype: DataType, scale: Array, offset: Array, axis: int) -> TensorQuantizationConfig:

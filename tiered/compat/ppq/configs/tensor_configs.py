@@ -260,7 +260,7 @@ class TensorQuantizationConfig:
             if self.dominated_by is root:
                 return
             raise UsageError("the config is dominated by another one; change that one")
-        if self._remembered is not None or self._state not in _MAY_BE_DOMINATED:
+        if self._state not in _MAY_BE_DOMINATED:
             raise UsageError(f"no config dominates one that is {self._state.name}")
         if root._state.is_float:
             raise UsageError(f"a config that is {root._state.name} dominates none")
