@@ -179,7 +179,32 @@ def test_more_values_are_held_against_annotations(
 
 
 def test_what_fits_an_annotation_is_recorded() -> None:
+    def setting(name: str, value: object) -> object:
+        """Return what setting an attribute of a checked class comes to."""
+
+        def size(self: Any, value: int) -> None:
+            self.found = value
+
+        def kept(self: Any) -> int:
+            return 3
+
+        class Sized:
+            plain = None
+
+        for each, member in (("size", property(kept, size)), ("_own", property(kept, size)),
+                             ("kept", property(kept)), ("get", size)):  # fmt: skip
+            setattr(Sized, each, member)
+        made = checks_arguments(Sized)()
+        if name == "get":
+            return getattr(made, name)(value)
+        try:
+            setattr(made, name, value)
+        except AttributeError:
+            return "no setter"
+        return getattr(made, "found", made.plain)
+
     names = {
+        "setting": setting,
         "fits": fits,
         "np": np,
         "Any": Any,

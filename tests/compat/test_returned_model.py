@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.recorded import assert_values
@@ -225,4 +226,37 @@ def test_contents_that_are_taken_over_are_recorded() -> None:
         found = output_of(of.main, value, [of.main.values[each] for each in others])
         return found is value or getattr(found.producer, "op_type", None)
 
-    assert_values(__file__, {"taken": taken, "output": output})
+    def body(made: bool = False) -> object:
+        """Return the reason against a body, for either graph."""
+        inner = next(each for each in parsed(IF).graphs() if not each.is_main)
+        both = inner, parsed("(float[2] x) => (float[2] y) { y = Neg(x) }").main
+        with pytest.raises(UsageError) as found:
+            take_over_graph(*(both[::-1] if made else both))
+        return str(found.value)
+
+    def calls(mine: str, other: str) -> object:
+        """Return the node of a graph that takes over a call or an operator."""
+        texts = [f"{CALL} {FUNCTION}" if name == "F" else CALL.replace("l.F", name)
+                 for name in (mine, other)]  # fmt: skip
+        given, made = (Model.from_proto(onnx.parser.parse_model(text)) for text in texts)
+        take_over_graph(given.main, made.main)
+        return [node.operator for node in given.main.nodes]
+
+    def captured() -> object:
+        """Return what an outer value becomes as an output of a body."""
+        of = parsed(IF)
+        inner, outer = next(each for each in of.graphs() if not each.is_main), of.main
+        made = [output_of(inner, outer.values[name]) for name in ("w", "a", "x")]
+        assert all(value.owner is inner for value in made)
+        return [value.producer and value.producer.op_type for value in made]
+
+    names = {"taken": taken, "output": output, "body": body, "calls": calls, "captured": captured}
+    assert_values(__file__, names)
+
+
+IF = """(float[2] x, bool c) => (float[2] y) <float[2] w = {1,2}> { a = Neg(x) y = If(c) <
+    then_branch = t () => (float[2] p) { p = Add(a, w) },
+    else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+CALL = """<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y)
+    { y = l.F(x) }"""
+FUNCTION = """ <domain: "l", opset_import: ["" : 21]> F (p) => (q) { q = Tanh(p) }"""

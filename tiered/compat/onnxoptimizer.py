@@ -1,6 +1,6 @@
 """`optimize` with the arguments and the result of onnxoptimizer's.
 
-    model = optimize(onnx.load("model.onnx"), ["eliminate_identity", "fuse_bn_into_conv"])
+model = optimize(onnx.load("model.onnx"), ["eliminate_identity", "fuse_bn_into_conv"])
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def take_over_graph(graph: Graph, made: Graph) -> None:
         graph.remove_constant(value)
     stands: dict[Value, Value | None] = dict(zip(made.inputs, graph.inputs, strict=True))
     for value in made.initializers:
-        if value not in stands and value.tensor is not None:
+        if value.tensor is not None:
             stands[value] = graph.constant(value.tensor, value.name)
     graph.copy_nodes(made.topological_order(), stands)
     results: list[Value] = []
@@ -98,13 +98,11 @@ def output_of(graph: Graph, value: Value, others: Sequence[Value] = ()) -> Value
 
     Args:
         graph: the graph.
-        value: the value: an input and another output keep their names.
+        value: the value: an input, another output and a value of a graph around keep their names.
         others: the outputs before it.
     """
-    is_constant = value.is_initializer and not value.is_overridable and value.graph is graph
-    is_own = value.producer is not None or is_constant
-    taken = value in others or value.is_graph_output
-    return value if is_own and not taken else graph.op.Identity(value)
+    is_kept = value.is_graph_input or value.is_graph_output or value in others
+    return graph.op.Identity(value) if is_kept or value.graph is not graph else value
 
 
 def _check_graph(graph: Graph, made: Graph) -> None:

@@ -176,7 +176,7 @@ def test_the_ir_version_is_raised_to_one_with_metadata_of_nodes(version: int, af
 
 def run_on(pass_: Any, text: str, inputs: str = "float[n,2] x, float[m] z", **options: Any) -> Any:
     """Return the inputs, the outputs and the operators after a pass."""
-    model = parsed(f"({inputs}) => (y, u) {{ {text} }}")
+    model = parsed(f"({inputs}) => (y, u) {options.get('weights', '')} {{ {text} }}")
     if "ir" in options:
         model.set_ir_version(options["ir"])
     pass_.apply(model)

@@ -238,7 +238,18 @@ def test_passes_and_managers_are_recorded() -> None:
     def info(made: Any) -> object:
         return type(made).__name__, made.name, made.changes_interface, made.lifted().text
 
-    names = {"get_pass": poprt.get_pass, "manager": manager, "ran": ran, "info": info,
+    seen: list[tuple[str, bool]] = []
+    branch = "=> (float[2] p) { p = Neg(x) }"
+    bodies = f"""g (float[2] x, bool c) => (float[2] y) {{ y = If(c) <then_branch = t () {branch},
+        else_branch = e () {branch.replace("p", "q")}> }}"""
+    get = poprt.get_pass("drop_names")
+    get.traverse_graph(proto(bodies).graph, lambda each, is_main: seen.append((each.name, is_main)))
+
+    def own(made: Any) -> str:
+        return type(made).__name__
+
+    names = {"traversed": seen, "own": own, "get_pass": poprt.get_pass,
+             "manager": manager, "ran": ran, "info": info,
              "Pass": poprt.Pass, "passes": poprt.passes, "Needs": Needs,
              "fuse_relu": fuse_relu,
              "register": poprt.register, "proto": proto, "tiered": tiered}  # fmt: skip

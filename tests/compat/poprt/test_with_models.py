@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import tiered
@@ -48,6 +49,16 @@ def test_layers_are_compared_with_those_of_a_model(tmp_path: Path) -> None:
     assert 0 < row["cosine"] < 0.1
     with pytest.raises(UsageError, match="to load a pickle runs code"):
         poprt.get_pass("layer_precision_compare", other, "data.pkl")
+
+
+def test_a_model_of_a_file_is_compared(tmp_path: Path) -> None:
+    onnx.save(proto(LAYERS), tmp_path / "m.onnx")
+    data = str(tmp_path / "x.npz")
+    np.savez(data, x=np.zeros((2, 2), np.float32))
+    check = layer_precision_compare(str(tmp_path / "m.onnx"), data, output_dir=str(tmp_path))
+    check.apply(proto(LAYERS.replace("3,4", "3,5")))
+    rows = json.loads((tmp_path / "layer_precision.json").read_text())
+    assert rows == [{"layer": "h", "operator": "MatMul", "max_abs": 0.0, "cosine": 0.0}]
 
 
 def test_every_product_is_compared_with_that_of_halves(

@@ -75,7 +75,5 @@ def _canonical(name: str) -> object:
 def add_modules(package: str, get_pass: Callable[..., Any]) -> None:
     """Add the modules of all passes below a package, so that they can be imported."""
     for known in (*registry.names(), *ALIASES, *OWN_PASSES, *_OF_SEVERAL):
-        name = known if known.islower() else snake_case(known)
-        if name.isidentifier():
-            full = f"{package}.{name}"
-            sys.modules.setdefault(full, PassModule(full, get_pass))
+        full = f"{package}.{snake_case(known)}"
+        sys.modules.setdefault(full, PassModule(full, get_pass))

@@ -214,7 +214,7 @@ def _made(
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        known = ", ".join(signature.parameters) or "no arguments"
+        known = ", ".join(signature.parameters)
         raise UsageError(f"{name}: {error} (it takes {known})") from error
     return BuiltIn(make(*args, **kwargs))
 
@@ -280,7 +280,7 @@ class PassManager:
 def _lifted(item: Pass | tiered.Pass | str) -> tiered.Pass | str:
     """Return an entry of a manager for a pipeline; the name of a pass has PopRT's defaults."""
     if isinstance(item, str):
-        if item not in _CLASSES and item not in OWN_PASSES and not registry.knows(item):
+        if item not in OWN_PASSES and not registry.knows(item):
             return item  # a glob, or a pipeline as text
         item = get_pass(item)
     return item.lifted() if isinstance(item, Pass) else item

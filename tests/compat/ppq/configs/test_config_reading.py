@@ -186,10 +186,10 @@ def read(text: str, opset: int = 21) -> object:
 
 
 def test_what_is_read_is_recorded() -> None:
-    function = f"""<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y)
-        {{ y = l.F<a = 0>(x) }} <domain: "l", opset_import: ["" : 21]> F <a> (p) => (r)
-        {{ s = Constant<value = float {{0.5}}>() q = QuantizeLinear<axis: int = @a>(p, s)
-        d = DequantizeLinear<axis: int = @a>(q, s) r = Neg(d) }}"""
+    function = """<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y)
+        { y = l.F<a = 0>(x) } <domain: "l", opset_import: ["" : 21]> F <a> (p) => (r)
+        { s = Constant<value = float {0.5}>() q = QuantizeLinear<axis: int = @a>(p, s)
+        d = DequantizeLinear<axis: int = @a>(q, s) r = Neg(d) }"""
     made = model(PAIR)
     floats = [TensorQuantizationConfig(_FLOATING, state=States.FP32) for _ in range(2)]
     quantize_node(made_by(made, "y"), OperationQuantizationConfig(floats[:1], floats[1:]))

@@ -142,6 +142,11 @@ def shown(*configs: TensorQuantizationConfig, text: str = TEXT, opset: int = 21)
     return nodes, tensors
 
 
+def floated(made: TensorQuantizationConfig) -> TensorQuantizationConfig:
+    made.state = S.FP32
+    return made
+
+
 def between(first: TensorQuantizationConfig, second: TensorQuantizationConfig) -> list[str]:
     """Return the nodes that the configs of a value at its producer and at its reader become."""
     of = parsed("(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }")
@@ -179,7 +184,7 @@ def test_what_is_written_is_recorded() -> None:
             state=S.ACTIVATED,
             **more,
         ),
-        "floated": lambda made: (setattr(made, "state", S.FP32), made)[1],
+        "floated": floated,
         "dequantized": lambda made: (made.dequantize(), made)[1],
         "between": between,
         "UNKNOWN": "g (float[2,3] d, int64[k] i) => (y) <float[2] w = {1,2}> "
