@@ -437,12 +437,13 @@ def test_what_an_opset_lacks_is_written_otherwise(name: str) -> None:
     assert_rewrites(PASS, before, made, runtime=case.runtime, to=case.after)
 
 
-STOCK = """(float[2,3] x, float[1,2,4,4] im, double[2] d, float[2,1,3] mid, float[1,1,3] ones, float[3] v, float[] scalar, float[N,3] dyn, float[2,0] none, float[0] e, int64[1] ind, int64[2] inds, float[2] s2, float sc, float[M] un, bool[2,3] b) => (float[A] last)
+STOCK = """(float[2,3] x, float[1,2,4,4] im, double[2] d, float[2,1,3] mid, float[1,1,3] ones, float[3] v, float[] scalar, float[N,3] dyn, float[2,0] none, float[0] e, int64[1] ind, int64[2] inds, float[2] s2, float sc, float[M] un, bool[2,3] b, float[1,1,1] unit) => (float[A] last)
     <int64[2] pads = {1,2}, int64[1] one = {1}, int64[1] minus = {-1}, int64[4] four = {1,2,3,4}, int64[0] no = {},
     float[4] up = {1,1,2,2}, float[4] down = {1,1,0.5,0.5}, float[4] mixed = {1,1,0.5,2}, float[4] same = {1,1,1,1},
     int64[4] sizes = {1,2,3,3}, float[0] empty = {}, int64[2] target = {3,2}, int64[2] zeros = {0,2}, float half = {0.5},
     bool yes = {1}, bool not = {0}, int64[1] steps = {1}, int64[1] two = {2}>
-    { r = Reshape(x, inds) u = vendor.F(x) f = Flatten(u) uf = vendor.Flatten(u)"""
+    { r = Reshape(x, inds) u = vendor.F(x) f = Flatten(u) uf = vendor.Flatten(u)
+    cast = Cast<to=1>(four) unk = Identity(u) rand = RandomNormal<shape=[4]>() deep = Identity(up) text = Cast<to=8>(up)"""
 FORMS: dict[tuple[str, int, int], str] = {
     ('y = Softmax(x)', 12, 13): "Softmax {'axis': -1} x",
     ('y = Softmax<axis=0>(x)', 12, 13): 'Softmax flattens several dims (opset 12)',
@@ -738,6 +739,36 @@ FORMS: dict[tuple[str, int, int], str] = {
     ('y = GroupNormalization<num_groups=2>(im, s2, s2)', 21, 20): 'GroupNormalization is deprecated in opset 20',
     ('y = Relu(x)', 13, 14): 'Relu {} x',
     ('y = Relu(x)', 12, 13): 'Relu {} x',
+    ('y = Softmax<axis=1>(un)', 9, 13): 'Softmax flattens several dims (opset 9)',
+    ('y = Softmax(u)', 9, 13): 'Softmax flattens, and the rank is not known (opset 9)',
+    ('y = Softmax<axis=0>(scalar)', 9, 13): 'Softmax flattens, and the rank is not known (opset 9)',
+    ('y = Softmax<axis=0>(ones)', 9, 13): "Softmax {'axis': 2} ones",
+    ('y = Softmax<axis=2>(ones)', 9, 13): "Softmax {'axis': -1} ones",
+    ('y = Softmax<axis=3>(ones)', 9, 13): 'Softmax flattens several dims (opset 9)',
+    ('y = Softmax(sc)', 13, 12): 'Softmax would flatten the dims after its axis (opset 12)',
+    ('y = Softmax<axis=0>(sc)', 13, 12): 'Softmax would flatten the dims after its axis (opset 12)',
+    ('y = Softmax<axis=0>(u)', 13, 12): 'Softmax needs a known rank (opset 12)',
+    ('y = LogSoftmax<axis=1>(f)', 9, 13): "LogSoftmax {'axis': -1} f",
+    ('y = LogSoftmax<axis=1>(uf)', 9, 13): 'LogSoftmax flattens, and the rank is not known (opset 9)',
+    ('y = Clip<min=0.0,max=1.0>(d)', 10, 11): 'Clip {} d 0.0 1.0',
+    ('y = Clip<max=1.0>(d)', 10, 11): 'Clip without min has that of a float32 (opset 10)',
+    ('y = Clip<min=0.0>(u)', 10, 11): 'Clip without max has that of a float32 (opset 10)',
+    ('y, z = Split<num_outputs=2>(x, pads)', 18, 13): 'Split {} x pads',
+    ('y, z = Split<num_outputs=2,axis=1>(x)', 18, 13): "Split {'axis': 1} x [2, 1]",
+    ('y, z = Split(x, pads)', 18, 13): 'Split {} x pads',
+    ('y, z = Split<num_outputs=2>(x)', 18, 12): 'Split {} x',
+    ('y, z = Split<num_outputs=2, axis=1>(dyn)', 18, 12): "Split {'axis': 1, 'split': [2, 1]} dyn",
+    ('y, z = Split<num_outputs=2>(dyn)', 18, 12): 'Split needs a known size to split evenly (opset 12)',
+    ('y = Resize<coordinate_transformation_mode="asymmetric",nearest_mode="floor">(im, v, up)', 11, 10): 'Resize takes scales alone (opset 10)',
+    ('y = Max(x, )', 8, 7): 'Max {} x',
+    ('y = Max(u, )', 8, 7): 'Max {} u',
+    ('y = Upsample(im, cast)', 9, 8): "Upsample {'scales': [1.0, 2.0, 3.0, 4.0]} im",
+    ('y = Upsample(im, unk)', 9, 8): 'Upsample needs a constant scales before opset 9 (opset 8)',
+    ('y = Upsample(im, rand)', 9, 8): 'Upsample needs a constant scales before opset 9 (opset 8)',
+    ('y = Upsample(im, deep)', 9, 8): "Upsample {'scales': [1.0, 1.0, 2.0, 2.0]} im",
+    ('y = Upsample(im, text)', 9, 8): 'Upsample needs a constant scales before opset 9 (opset 8)',
+    ('y = Softmax<axis=0>(unit)', 9, 13): "Softmax {'axis': 2} unit",
+    ('y = Softmax<axis=1>(unit)', 9, 13): "Softmax {'axis': 2} unit",
 }  # fmt: skip
 
 

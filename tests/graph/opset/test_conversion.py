@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import onnx
@@ -245,6 +245,20 @@ FORMS: dict[tuple[str, int, int], str] = {
     ('y = Mean(x, x)', 8, 1): 'Mean {} x x',
     ('y = Cast<to=1>(h)', 6, 5): "Cast {'to': 'FLOAT'} h",
     ('y = Cast<to=10>(x)', 6, 1): "Cast {'to': 'FLOAT16'} x",
+    ('y = Relu(x)', 13, 13): 'as it is',
+    ('y = Cast<to=1,odd=1>(h)', 19, 18): "Cast {'to': 1, 'odd': 1} h",
+    ('y = LpPool<kernel_shape=[2,2],dilations=[1,1]>(im)', 18, 11): "LpPool {'kernel_shape': (2, 2)} im",
+    ('y = LpPool<kernel_shape=[2,2],dilations=[1,2]>(im)', 18, 11): "LpPool has no attribute 'dilations' (opset 11)",
+    ('y = LpPool<kernel_shape=[2,2],ceil_mode=0>(im)', 18, 11): "LpPool {'kernel_shape': (2, 2)} im",
+    ('y = MaxPool<kernel_shape=[2,2],dilations=[1,1]>(im)', 10, 8): "MaxPool {'kernel_shape': (2, 2)} im",
+    ('y = MaxPool<kernel_shape=[2,2],storage_order=0>(im)', 10, 7): "MaxPool {'kernel_shape': (2, 2)} im",
+    ('y = AveragePool<kernel_shape=[2,2],ceil_mode=1>(im)', 10, 7): "AveragePool has no attribute 'ceil_mode' (opset 7)",
+    ('y = AveragePool<kernel_shape=[2,2],count_include_pad=0>(im)', 10, 1): "AveragePool {'kernel_shape': (2, 2)} im",
+    ('y = Upsample(im, up)', 9, 10): 'Resize {} im up',
+    ('y = Upsample(im, up)', 10, 11): 'as it is',
+    ('y = Scatter(x, one, x)', 11, 9): 'Scatter {} x one x',
+    ('y = Scatter(x, one, x)', 9, 10): 'as it is',
+    ('y = Gelu(x)', 21, 13): 'opset 13 has no Gelu, which opset 20 brought',
 }  # fmt: skip
 
 
@@ -272,3 +286,122 @@ def test_attributes_that_a_call_decides_cannot_change() -> None:
     model.main.set_input(node, 0, None)
     with pytest.raises(NoEquivalentForm, match="Relu-14 needs the operand 'X'"):
         form_between(node, 13, 14)
+
+
+GIVEN: dict[str, object] = {
+    "num_groups": 2, "scales": [1.0, 1.0, 2.0, 2.0], "output_dtype": 3, "axis": 0, "num_outputs": 2,
+    "broadcast": 1, "to": 1, "height_scale": 2.0, "width_scale": 3.0,
+}  # fmt: skip
+
+
+def _without_operands(op_type: str, version: int, change: Callable[[OperatorForm], None]) -> str:
+    form = OperatorForm(op_type, version, [], dict(GIVEN), 1)
+    try:
+        change(form)
+    except NoEquivalentForm as error:
+        return str(error)
+    new = {name: value for name, value in form.attributes.items() if GIVEN.get(name) != value}
+    gone = sorted(GIVEN.keys() - form.attributes.keys())
+    if (form.op_type, new, gone, form.operands) == (op_type, {}, [], []):
+        return ""
+    return f"{form.op_type} {new} without {gone}, {len(form.operands)} operands"
+
+
+def test_rows_decline_a_form_that_lacks_the_operands_they_ask_for() -> None:
+    found = []
+    for table in (CHANGES, EARLIEST, MEANINGS, INSTEAD):
+        for op_type, rows in table.items():
+            for row in rows:
+                for way, change in (("read", row.read), ("write", row.write)):
+                    said = _without_operands(op_type, row.since - 1, change)
+                    found += [f"{op_type} {row.since} {way}: {said}"] if said else []
+    assert found == WITHOUT_OPERANDS.splitlines()
+
+
+WITHOUT_OPERANDS = """\
+Clip 11 read: Clip without min has that of a float32 (opset 10)
+Clip 11 write: Clip without min has that of a float32 (opset 10)
+DFT 20 read: DFT {} without [], 3 operands
+DFT 20 write: DFT {} without [], 3 operands
+DFT 20 read: DFT {} without ['axis'], 3 operands
+GridSample 20 read: GridSample {'mode': 'linear'} without [], 0 operands
+GridSample 20 write: GridSample {'mode': 'bilinear'} without [], 0 operands
+GroupNormalization 21 read: GroupNormalization has a scale for each group (opset 20)
+GroupNormalization 21 write: GroupNormalization has a scale for each group (opset 20)
+Hardmax 13 read: Hardmax flattens, and the rank is not known (opset 12)
+Hardmax 13 write: Hardmax needs a known rank (opset 12)
+LogSoftmax 13 read: LogSoftmax flattens, and the rank is not known (opset 12)
+LogSoftmax 13 write: LogSoftmax needs a known rank (opset 12)
+QuantizeLinear 13 write: QuantizeLinear has one scale (opset 12)
+DequantizeLinear 13 write: DequantizeLinear has one scale (opset 12)
+Resize 13 write: Resize {} without [], 3 operands
+Resize 11 read: Resize rounds up where it shrinks and down where it grows (opset 10)
+Resize 11 write: Resize takes scales alone (opset 10)
+RoiAlign 16 read: RoiAlign {'coordinate_transformation_mode': 'output_half_pixel'} without [], 0 operands
+RoiAlign 16 write: RoiAlign means coordinate_transformation_mode='output_half_pixel' before opset 16 (opset 15)
+Scan 9 read: Scan has a batch (opset 8)
+Scan 9 write: Scan has a batch (opset 8)
+Softmax 13 read: Softmax flattens, and the rank is not known (opset 12)
+Softmax 13 write: Softmax needs a known rank (opset 12)
+Split 18 read: Split {'num_outputs': 1} without [], 0 operands
+Split 18 write: Split needs a known size to split evenly (opset 17)
+Upsample 9 read: Upsample {} without ['scales'], 2 operands
+Add 7 read: Add broadcasts along an axis, and a rank is not known (opset 6)
+Add 7 write: Add broadcasts, and a shape is not known (opset 6)
+And 7 read: And broadcasts along an axis, and a rank is not known (opset 6)
+And 7 write: And broadcasts, and a shape is not known (opset 6)
+BatchNormalization 7 read: BatchNormalization trains without is_test=1 (opset 6)
+BatchNormalization 7 write: BatchNormalization {'is_test': 1} without [], 0 operands
+Cast 6 read: Cast casts to 1, which is no name of a dtype (opset 5)
+Cast 6 write: Cast {'to': 'FLOAT'} without [], 0 operands
+Clip 6 read: Clip without min has that of its dtype (opset 5)
+Clip 6 write: Clip without min has that of its dtype (opset 5)
+Div 7 read: Div broadcasts along an axis, and a rank is not known (opset 6)
+Div 7 write: Div broadcasts, and a shape is not known (opset 6)
+Dropout 7 read: Dropout trains without is_test=1 (opset 6)
+Dropout 7 write: Dropout {'is_test': 1} without [], 0 operands
+Equal 7 read: Equal broadcasts along an axis, and a rank is not known (opset 6)
+Equal 7 write: Equal broadcasts, and a shape is not known (opset 6)
+GRU 7 write: GRU {'output_sequence': 1} without [], 0 operands
+GRU 3 write: GRU {'direction': 'forward'} without [], 0 operands
+Gemm 7 read: Gemm broadcasts along an axis, and a rank is not known (opset 6)
+Gemm 7 write: Gemm needs a bias of a known rank (opset 6)
+Greater 7 read: Greater broadcasts along an axis, and a rank is not known (opset 6)
+Greater 7 write: Greater broadcasts, and a shape is not known (opset 6)
+LSTM 7 write: LSTM {'output_sequence': 1} without [], 0 operands
+Less 7 read: Less broadcasts along an axis, and a rank is not known (opset 6)
+Less 7 write: Less broadcasts, and a shape is not known (opset 6)
+Mul 7 read: Mul broadcasts along an axis, and a rank is not known (opset 6)
+Mul 7 write: Mul broadcasts, and a shape is not known (opset 6)
+Or 7 read: Or broadcasts along an axis, and a rank is not known (opset 6)
+Or 7 write: Or broadcasts, and a shape is not known (opset 6)
+PRelu 7 read: PRelu has a slope for each channel, and its rank is not known (opset 6)
+PRelu 7 write: PRelu has a slope for each channel before opset 7 (opset 6)
+Pow 7 read: Pow broadcasts along an axis, and a rank is not known (opset 6)
+Pow 7 write: Pow broadcasts, and a shape is not known (opset 6)
+RNN 7 write: RNN {'output_sequence': 1} without [], 0 operands
+Selu 6 read: Selu {'alpha': 1.6732} without [], 0 operands
+Selu 6 write: Selu {'alpha': 1.6732631921768188} without [], 0 operands
+Selu 6 read: Selu {'gamma': 1.0507} without [], 0 operands
+Selu 6 write: Selu {'gamma': 1.0507010221481323} without [], 0 operands
+Sub 7 read: Sub broadcasts along an axis, and a rank is not known (opset 6)
+Sub 7 write: Sub broadcasts, and a shape is not known (opset 6)
+Tile 6 read: Tile needs constant tiles and axis, and a known rank (opset 5)
+Tile 6 write: Tile repeats along one axis (opset 5)
+Upsample 7 read: Upsample {'scales': [1.0, 1.0, 2.0, 3.0]} without ['height_scale', 'width_scale'], 0 operands
+Upsample 7 write: Upsample {'width_scale': 2.0} without ['scales'], 0 operands
+Xor 7 read: Xor broadcasts along an axis, and a rank is not known (opset 6)
+Xor 7 write: Xor broadcasts, and a shape is not known (opset 6)
+BitShift 28 write: BitShift defines shifts by all bits since opset 28 (opset 27)
+Clip 11 read: Clip needs a known dtype for its new operands (opset 10)
+Gemm 11 write: Gemm needs a bias, and the dtype is not known (opset 10)
+GridSample 20 write: GridSample samples 4-D images alone before opset 20 (opset 19)
+Mod 28 write: Mod rounds the quotient of floats down since opset 28 (opset 27)
+Pad 11 read: Pad needs a known dtype for its new operands (opset 10)
+QuantizeLinear 21 write: QuantizeLinear needs a zero point for its dtype, and the scale's shape is not known (opset 20)
+Resize 11 read: Resize {} without [], 2 operands
+Resize 10 write: Resize is Upsample before opset 10 for constant scales from 1 on (opset 9)
+Scatter 11 read: ScatterElements {} without [], 0 operands
+ScatterElements 11 write: Scatter {} without [], 0 operands
+Upsample 10 read: Resize {} without [], 0 operands
+GroupNormalization 21 read: GroupNormalization needs a constant scale and known channels (opset 20)"""

@@ -128,7 +128,7 @@ def test_scales_of_other_axes_block(scales: str) -> None:
 
 STOCK: Final = """(float[2,3] x, float[3] z, float s, float16[2,3] h, float[1,1,2,2] m,
     float[3,4] w, float[4] b, int64[2] sizes, float[5,2,3] seq, float[1,9,3] gw, float[1,9,3] gr,
-    int64[Q] q) => (float[A] y) <float two={2}, float one={1}, float back={-2}, float far={2},
+    int64[Q] q, float[?,3] open) => (float[A] y) <float two={2}, float one={1}, float back={-2}, float far={2},
     float less={-3}, int64[2] parts={1,2}, float[2] pair={1,1}> { r = vendor.F(x)"""
 """r has an unknown rank."""
 
@@ -213,6 +213,29 @@ FORMS: Final[dict[tuple[str, int, int], dict[str, Any] | str]] = {
     ("Reshape<shape=[3,2]>(x)", 4, 5): {},
     ("Reshape(x,parts)", 5, 4): {"shape": [1, 2]},
     ("Reshape(x,q)", 5, 4): "needs a constant shape before opset 5",
+    ('Add<axis=0>(x,r)', 6, 7): {},
+    ('Add(open,open)', 7, 6): {},
+    ('Add(open,x)', 7, 6): 'Add broadcasts more than the last dims of its first operand (opset 6)',
+    ('Add(x,open)', 7, 6): 'Add broadcasts more than the last dims of its first operand (opset 6)',
+    ('Add(open,z)', 7, 6): {'broadcast': 1},
+    ('Add(x,s)', 7, 6): {'broadcast': 1},
+    ('Add(z,x)', 7, 6): 'Add broadcasts more than the last dims of its first operand (opset 6)',
+    ('Add(x,z)', 7, 6): {'broadcast': 1},
+    ('Add(x,x)', 7, 6): {},
+    ('Gemm(x,w,b)', 7, 6): {'broadcast': 1},
+    ('Gemm(x,w,s)', 7, 6): {'broadcast': 1},
+    ('Gemm(x,w,x)', 7, 6): {'broadcast': 1},
+    ('Gemm(x,w,x)', 7, 5): 'Gemm needs a bias of a known rank (opset 5)',
+    ('Gemm(x,w,b)', 7, 5): {'broadcast': 1},
+    ('PRelu(x,z)', 7, 6): {},
+    ('PRelu(x,z)', 6, 7): {},
+    ('PRelu(seq,z)', 6, 7): 'PRelu has a slope for each channel (opset 6)',
+    ('PRelu(x,s)', 6, 7): {},
+    ('Upsample<scales=[1.0,1.0],mode="nearest">(m)', 7, 6): 'Upsample scales height and width of images alone (opset 6)',
+    ('Upsample<scales=[1.0,1.0,2.0,2.0,1.0],mode="nearest">(m)', 7, 6): 'Upsample scales height and width of images alone (opset 6)',
+    ('Upsample<scales=[2.0,1.0,2.0,3.0],mode="linear">(m)', 7, 6): 'Upsample scales height and width of images alone (opset 6)',
+    ('Upsample<scales=[1.0,1.0,2.0,3.0],mode="linear">(m)', 7, 6): {'height_scale': 2.0, 'mode': 'bilinear', 'width_scale': 3.0},
+    ('Upsample<scales=[1.0,1.0,2.0,3.0]>(m)', 7, 6): {'height_scale': 2.0, 'width_scale': 3.0},
 }  # fmt: skip
 
 

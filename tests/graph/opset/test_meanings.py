@@ -421,6 +421,21 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('ScatterElements(x, ind, x)', 11, 10): 'ScatterElements counts negative indices from the end since opset 11',
     ('Pad<pads=[0,0,1,1]>(r)', 10, 11): 'Pad needs a known dtype for its new operands',
     ('Pad<pads=[0,0,1,1]>(x)', 10, 11): ('Pad', {}, [[0, 0, 1, 1]]),
+    ('Gather(x, u)', 11, 10): "Gather-1 takes no tensor(uint8) as 'indices'",
+    ('OneHot(u, depth, vals)', 9, 11): ('OneHot', {}, []),
+    ('OneHot(ind, depth, vals)', 9, 11): 'OneHot counts negative indices from the end since opset 11 (opset 9)',
+    ('BitShift<direction="LEFT">(u, r)', 28, 27): 'BitShift defines shifts by all bits since opset 28 (opset 27)',
+    ('BitShift<direction="LEFT">(r, seven)', 28, 27): 'BitShift defines shifts by all bits since opset 28 (opset 27)',
+    ('QuantizeLinear<output_dtype=3>(x, scales4)', 21, 20): ('QuantizeLinear', {}, [[0, 0, 0, 0]]),
+    ('QuantizeLinear<output_dtype=3>(x, r)', 21, 20): "QuantizeLinear needs a zero point for its dtype, and the scale's shape is not known (opset 20)",
+    ('QuantizeLinear<axis=0>(x, scale)', 13, 10): ('QuantizeLinear', {}, []),
+    ('QuantizeLinear<axis=0>(x, scales4)', 13, 10): 'QuantizeLinear has one scale (opset 10)',
+    ('DequantizeLinear<output_dtype=1>(u, scale)', 23, 21): ('DequantizeLinear', {}, []),
+    ('DequantizeLinear<output_dtype=10>(u, scale)', 23, 21): "DequantizeLinear has no attribute 'output_dtype' (opset 21)",
+    ('DequantizeLinear<output_dtype=10>(u, half)', 23, 21): ('DequantizeLinear', {}, []),
+    ('DequantizeLinear<output_dtype=1>(u, r)', 23, 21): "DequantizeLinear has no attribute 'output_dtype' (opset 21)",
+    ('DequantizeLinear<axis=0>(u, scale)', 13, 10): ('DequantizeLinear', {}, []),
+    ('DequantizeLinear<axis=0>(u, scales4)', 13, 10): 'DequantizeLinear has one scale (opset 10)',
 }  # fmt: skip
 
 

@@ -15,9 +15,12 @@ from tiered.graph.opset.newest_form import (
     has_newest_form,
     newest_attribute,
     newest_form,
+    operand_index,
     operands_of,
+    to_model_form,
 )
 from tiered.runtime import Session
+from tiered.support.errors import ModelError
 
 NEW = 21
 X = np.array([[[1.5, -2.0, 0.0], [-0.0, np.inf, 7.0]]], np.float32)
@@ -344,3 +347,29 @@ def test_before_opset_7_a_built_node_says_that_it_broadcasts() -> None:
     assert [node and node.attributes for node in made] == [{"broadcast": 1}, {}]
     with pytest.raises(NoEquivalentForm, match="broadcasts more than the last dims"):
         graph.op.Div(one, x)
+
+
+def test_what_is_written_of_attributes_and_operands_is_what_is_not_the_default() -> None:
+    graph = reads("(float[2,3] x) => (float[2,3] y) { y = vendor.Add<k=3>(x, x) }", 6).owner
+    (x,) = graph.inputs
+    for op_type, domain, written, expected in (
+        ("Add", "vendor", {}, {}), ("Nobody", "vendor", {"a": 1}, {"a": 1}), ("Add", "", {}, {}),
+        ("Elu", "", {"alpha": 1}, {}), ("Elu", "", {"alpha": 2}, {"alpha": 2}),
+        ("Elu", "", {"alpha": -0.0}, {"alpha": -0.0}), ("Softmax", "", {"axis": None}, {}),
+        ("Conv", "", {"group": 1, "strides": [1, 2]}, {"strides": [1, 2]}),
+    ):  # fmt: skip
+        operands = [x, x, None] if op_type in ("Add", "Conv") else [x]
+        made = to_model_form(graph, op_type, domain, operands, written, 1)
+        assert made == (operands[:2], expected), op_type
+    arrays = np.array([1, 2])  # of no default, as which an array has no truth value
+    assert to_model_form(graph, "Conv", "", [x, x], {"strides": arrays})[1] == {"strides": arrays}
+    (node,) = graph.nodes
+    assert (newest_attribute(node, "k"), newest_attribute(node, "other")) == (3, None)
+    for of, name, said in (
+        (node, "A", "Add has no operand 'A'; it has none"),
+        (graph.op.Add(x, x).producer, "C", "Add has no operand 'C'; it has A, B"),
+    ):
+        assert of is not None
+        with pytest.raises(ModelError) as caught:
+            operand_index(of, name)
+        assert str(caught.value) == said

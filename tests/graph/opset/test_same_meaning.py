@@ -175,6 +175,14 @@ REASONS: dict[tuple[str, int, int], str | None] = {
     ('y = GroupNormalization<num_groups=1>(im, x, x)', 21, 20): 'is deprecated in GroupNormalization-18',
     ('y = LayerNormalization(x, x)', 17, 16): 'is unknown to version 16',
     ('y = LayerNormalization(x, x)', 16, 17): None,
+    ('y = Relu(x)', 13, 13): None,
+    ('y = com.microsoft.Softmax(x)', 12, 13): None,
+    ('y = Softmax<axis=1>(im)', 13, 12): 'has another meaning in Softmax-11',
+    ('y = Softmax<axis=3>(im)', 13, 12): 'has another meaning in Softmax-11',
+    ('y = Clip(d, , )', 11, 10): "does not fit Clip-6: node 'y' (Clip-6) has 2 inputs; its operator takes 1",
+    ('y = Max(x, )', 8, 7): None,
+    ('y = Gather(x, i)', 11, 1): 'has another meaning in Gather-1',
+    ('y = Gather<axis=-1>(x, one)', 11, 1): 'has another meaning in Gather-1',
 }  # fmt: skip
 
 

@@ -151,7 +151,9 @@ def operand_index(node: Node, name: str) -> int:
     schema = schema_of(node.op_type, node.domain)
     names = input_names(schema) if schema is not None else ()
     if name not in names:
-        raise ModelError(f"{node.op_type} has no operand {name!r}; it has {', '.join(names)}")
+        raise ModelError(
+            f"{node.op_type} has no operand {name!r}; it has {', '.join(names) or 'none'}"
+        )
     return names.index(name)
 
 
