@@ -94,6 +94,7 @@ def test_a_shape_with_a_zero_is_a_copy_or_empty() -> None:
         ([-1, 5], [(5, 24)]),
         ([-1, 48], [(2, 4), (3, 6), (4, 8), (48, 24)]),
         ([12], [(2, 1), (4, 2), (12, 24)]),
+        ([1, 1], [(1, 24), (1, 24)]),
         ([-1, -1], None),
         ([-2, -12], None),
     ],
@@ -138,6 +139,7 @@ def test_parts_are_concatenated_along_an_axis() -> None:
     for axis in (1, -2):
         made = ran("Concat", X, z, X, axis=axis)
         assert are_same(made, np.concatenate([X.terms, z.terms, X.terms], 1))
+    assert are_same(ran("Concat", X, z, opset=3), ran("Concat", X, z, axis=1).terms)
     numbers = known([[1, 2]], np.float32)
     made = ran("Concat", numbers, numbers, axis=0)
     assert made.known is not None
@@ -217,7 +219,7 @@ FAR = 2**63 - 1
         (-9, 2, 1, [0, 1]), (2, 1, 1, []), (5, 9, 1, []), (0, -9, 1, []), (0, 4, 3, [0, 3]),
         (3, -9, -1, [3, 2, 1, 0]), (FAR, -FAR, -1, [3, 2, 1, 0]), (-1, 0, -1, [3, 2, 1]),
         (-1, -5, -1, [3, 2, 1, 0]), (-1, -4, -2, [3, 1]), (0, 2, -1, []), (-9, -9, -1, [0]),
-        (2, 3, -1, []),
+        (2, 3, -1, []), (3, FAR, -1, []), (-1, 4, -1, []),
     ],
 )  # fmt: skip
 def test_a_slice_reads_what_lies_between_its_bounds(
@@ -283,6 +285,8 @@ def test_elements_are_gathered_along_an_axis() -> None:
 def test_slices_are_gathered_by_tuples_of_indices() -> None:
     made = ran("GatherND", X, known([[0, 2], [1, -1]]))
     assert are_same(made, X.terms[[0, 1], [2, 2]])
+    made = ran("GatherND", X, known([[0, 2], [1, -1], [0, 0]]))
+    assert are_same(made, X.terms[[0, 1, 0], [2, 2, 0]])
     made = ran("GatherND", X, known([[[1]], [[-3]]]), batch_dims=1)
     assert are_same(made, np.stack([X.terms[0, 1], X.terms[1, 0]])[:, None])
 

@@ -110,6 +110,9 @@ def made(
         ("GlobalMaxPool", (data(N, M, 3, 4),), {}, (N, M, 1, 1)),
         ("BatchNormalization", (data(N, 3, M), *[data(3)] * 4), {}, (N, 3, M)),
         ("Pad", (data(N, 3), ints(0, 1, 0, 2)), {}, (N, 6)),
+        ("Softmax", (data(2, N, 3),), {"axis": 0}, (2, N, 3)),
+        ("MatMul", (data(2, 3), data(N, 3, 4)), {}, (N, 2, 4)),
+        ("Reshape", (data(0, 3), ints(-1, 3)), {}, (0, 3)),
     ],
 )
 def test_an_axis_of_a_named_size_stays(
@@ -139,6 +142,9 @@ def test_an_axis_of_a_named_size_stays(
         ("Concat", (data(N, 2), data(N, 2)), {"axis": 0}, "Concat over an axis of a named size"),
         ("Concat", (data(N, 2), data(M, 2)), {"axis": 1}, "fit only at some sizes"),
         ("Concat", (data(N, 2), data(N, 2)), {"axis": 2}, "Concat without an axis"),
+        ("Concat", (data(N, 2, 3), data(N, 2, 4)), {"axis": 1}, "fit only at some sizes"),
+        ("LayerNormalization", (data(3, 2, N), data(1)), {"axis": 1}, "Norm.* over an axis"),
+        ("Reshape", (data(0, 3), ints(-1, 0)), {"allowzero": 1}, "Reshape of an axis"),
         ("Split", (data(N, 2),), {"axis": 0}, "Split over an axis of a named size"),
         ("Slice", (data(N, 5), ints(1), ints(4), ints(0)), {}, "Slice over an axis"),
         (
@@ -208,7 +214,9 @@ def test_what_does_something_else_with_a_named_size(
 
 def test_a_softmax_before_opset_13_is_over_all_axes_from_its_axis_on() -> None:
     with pytest.raises(Dependent):
-        made("Softmax", data(2, 3, N), opset=12)
+        made("Softmax", data(2, 3, N), opset=12, axis=1)
+    with pytest.raises(Dependent):
+        made("Softmax", data(3, N, 2), opset=12)
     assert made("Softmax", data(N, 3, 2), opset=12) == [(N, 3, 2)]
     assert made("Softmax", data(2, N, 3), opset=13) == [(2, N, 3)]
 
@@ -217,6 +225,7 @@ def test_sizes_are_computed_with() -> None:
     (shape,) = RULES["Shape"](step("Shape", (data(N, 3, M),), 21, 1, start=0, end=-1))
     assert shape.is_sized
     assert made("Shape", data(N, 3, M), start=1) == [[3, M]]
+    assert made("Shape", data(N, 3, M)) == [[N, 3, M]]
     assert made("Gather", shape, ints(1, 0)) == [[3, N]]
     assert made("Mul", shape, ints(2)) == [[multiply(2, N), 6]]
     assert made("Sub", shape, sizes(N, 1)) == [[0, 2]]
@@ -230,6 +239,7 @@ def test_a_split_is_of_equal_parts_or_of_the_parts_that_it_has() -> None:
     assert made("Split", data(N, 5), axis=1, outputs=2) == [(N, 3), (N, 2)]
     assert made("Split", data(N, 5), ints(1, 4), axis=-1, outputs=2) == [(N, 1), (N, 4)]
     assert made("Split", data(4), outputs=4) == [(1,)] * 4
+    assert made("Split", data(4, 3), outputs=3) == [(2, 3), (2, 3), (0, 3)]
 
 
 def test_only_small_integers_of_a_constant_are_followed() -> None:

@@ -32,7 +32,7 @@ def if_(call: EvaluatedCall) -> Results:
     """Choose a branch if the condition is known; else choose element by element."""
     condition = call.operand(0)
     if condition.known is not None:
-        name = "then_branch" if condition.known.reshape(-1)[0] else "else_branch"
+        name = "then_branch" if condition.known.ravel()[0] else "else_branch"
         return call.scope.body(call.attributes[name], [])
     names = ("then_branch", "else_branch")
     sides = [call.scope.body(call.attributes[name], []) for name in names]
@@ -76,7 +76,7 @@ def loop(call: EvaluatedCall) -> Results:
     is_fixed = trips is not None and _goes_on(body, outputs[0], call)
     if scanned and not is_fixed:
         raise Unproved("a Loop whose number of iterations is not known has scanned outputs")
-    count = 0 if trips is None else int(trips.reshape(-1)[0])
+    count = 0 if trips is None else int(trips.ravel()[0])
     held = ("Loop", *(x.key for x in outputs), *(None if x is None else x.key for x in call.inputs))
     shapes = [(x.dtype, x.shape) for x in outputs[1 : 1 + len(states)]]
     shapes += [(x.dtype, (count, *x.shape)) for x in scanned]
@@ -148,7 +148,7 @@ def scan(call: EvaluatedCall) -> Results:
 def _unrolled_loop(call: EvaluatedCall) -> Results:
     """Evaluate the body once for each iteration; the trip count and the conditions are known."""
     body, states = call.attributes["body"], [_present(x) for x in call.inputs[2:]]
-    trips = int(call.operand(0).numbers("the trip count of a Loop").reshape(-1)[0])
+    trips = int(call.operand(0).numbers("the trip count of a Loop").ravel()[0])
     goes_on = call.constant(np.asarray(True), BOOL)
     first = call.operand(1) if call.has(1) else goes_on
     collected: list[list[CheckedTensor]] = []

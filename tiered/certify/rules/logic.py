@@ -124,7 +124,7 @@ def one_hot(call: EvaluatedCall) -> Results:
     indices, values = call.operand(0), call.operand(2)
     if indices.known is not None and values.known is not None:
         return run_node(call)
-    depth = int(call.operand(1).numbers("the depth of OneHot").reshape(-1)[0])
+    depth = int(call.operand(1).numbers("the depth of OneHot").ravel()[0])
     axis = axis_of(call.get("axis", -1), indices.rank + 1)
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
     sizes = [depth if at == axis else 1 for at in range(len(shape))]

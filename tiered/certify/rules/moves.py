@@ -39,10 +39,8 @@ def _reshaped(call: EvaluatedCall, x: CheckedTensor, wanted: Sequence[int]) -> C
     sizes = list(wanted)
     if -1 in sizes:
         rest = math.prod(size for size in sizes if size != -1)
-        if sizes.count(-1) > 1 or rest == 0 or x.size % rest:
-            raise _not_reshaped(x, wanted)
-        sizes[sizes.index(-1)] = x.size // rest
-    if min(sizes, default=0) < 0 or math.prod(sizes) != x.size:
+        sizes[sizes.index(-1)] = x.size // rest if rest else -1
+    if any(size < 0 for size in sizes) or math.prod(sizes) != x.size:
         raise _not_reshaped(x, wanted)
     return call.moved(x, lambda a: a.reshape(sizes), sizes)
 
@@ -60,7 +58,6 @@ def _not_reshaped(x: CheckedTensor, wanted: Sequence[int]) -> Misfit:
 
 def flatten(call: EvaluatedCall) -> Results:
     x, axis = call.operand(0), call.get("axis", 1)
-    axis = axis + x.rank if axis < 0 else axis
     return [_reshaped(call, x, [math.prod(x.shape[:axis]), math.prod(x.shape[axis:])])]
 
 
@@ -95,7 +92,7 @@ def transpose(call: EvaluatedCall) -> Results:
 
 def concat(call: EvaluatedCall) -> list[CheckedTensor]:
     parts = [part for part in call.inputs if part is not None]
-    axis = axis_of(call.get("axis", 0), parts[0].rank)
+    axis = axis_of(call.get("axis", 1), parts[0].rank)  # the default before opset 4
     shapes = {(*part.shape[:axis], *part.shape[axis + 1 :]) for part in parts}
     if len(shapes) != 1:
         dims = zip(*shapes, strict=False)
@@ -237,7 +234,7 @@ def scatter_nd(call: EvaluatedCall) -> Results:
     places = np.moveaxis(at, -1, 0).copy()
     for place in range(len(places)):
         places[place] = _in_range(places[place], x.shape[place])
-    if len(np.unique(places.reshape(len(places), -1), axis=1).T) != places[0].size:
+    if len(np.unique(places.reshape(len(places), places[0].size), axis=1).T) != places[0].size:
         raise NoRule
 
     def write(into: Array, new: Array) -> Array:
@@ -277,7 +274,7 @@ def pad(call: EvaluatedCall) -> Results:
     if 0 in x.shape:
         raise Unproved(f"Pad of mode {mode} of an empty tensor")
     places_ = np.pad(np.arange(x.size).reshape(x.shape), widths, mode=mode)
-    return [call.moved(x, lambda a: a.reshape(-1)[places_], shape)]
+    return [call.moved(x, lambda a: a.ravel()[places_], shape)]
 
 
 def widths_of(call: EvaluatedCall, x: CheckedTensor) -> list[tuple[int, int]]:
@@ -293,7 +290,7 @@ def widths_of(call: EvaluatedCall, x: CheckedTensor) -> list[tuple[int, int]]:
     widths = [(0, 0)] * x.rank
     for at, axis in enumerate(places):
         widths[axis] = (pads[at], pads[at + len(pads) // 2])
-    if min(min(pair) for pair in widths or [(0, 0)]) < 0:
+    if any(min(pair) < 0 for pair in widths):
         raise Unproved("Pad with negative pads")
     return widths
 
@@ -349,8 +346,7 @@ def space_to_depth(call: EvaluatedCall) -> Results:
 def trilu(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     k = call.operand(1).integers("k of Trilu")[0] if call.has(1) else 0
-    upper = bool(call.get("upper", 1))
-    kept = (np.triu if upper else np.tril)(np.ones(x.shape[-2:], bool), k)
+    kept = (np.triu if call.get("upper", True) else np.tril)(np.ones(x.shape[-2:], bool), k)
     zero = np.zeros((), _numpy(x))
     if x.known is not None:
         return [call.constant(np.where(kept, x.known, zero), x.dtype)]

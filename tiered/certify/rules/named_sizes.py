@@ -88,7 +88,7 @@ class NodeStep:
         held = self.operand(at).integers
         if held is None:
             raise Dependent(f"{name} of {self.node.op_type} is not known")
-        return list(held.reshape(-1))
+        return list(held.ravel())
 
     def fixed(self, name: str, at: int) -> list[int] | None:
         """Return integers that depend on no size."""
@@ -144,7 +144,7 @@ def arithmetic(step: NodeStep) -> list[Marks]:
         raise Dependent(f"{step.node.op_type} computes with a size")
     one, other = np.broadcast_arrays(one, other)
     compute = _ON_SIZES[step.node.op_type]
-    pairs = zip(one.reshape(-1), other.reshape(-1), strict=True)
+    pairs = zip(one.ravel(), other.ravel(), strict=True)
     return [of_integers(sizes_of([compute(*pair) for pair in pairs], one.shape))]
 
 
@@ -158,7 +158,7 @@ def sizes_of(sizes: Sequence[Size], shape: Sequence[int]) -> Array:
 
 def of_integers(integers: Array) -> Marks:
     """Return numbers and polynomials as a tensor."""
-    is_sized = any(isinstance(each, Poly) for each in integers.reshape(-1))
+    is_sized = any(isinstance(each, Poly) for each in integers.ravel())
     return Marks(tuple(integers.shape), integers, is_sized)
 
 
@@ -175,7 +175,7 @@ def _moved(x: Marks, shape: Sequence[Size], move: Callable[[Array], Array]) -> l
     """Return a tensor of other elements' places; of small integers these as well."""
     if x.integers is not None:
         made = move(x.integers)
-        return [of_integers(sizes_of([*made.reshape(-1)], made.shape))]
+        return [of_integers(sizes_of([*made.ravel()], made.shape))]
     return [Marks(tuple(shape))]
 
 
@@ -231,7 +231,7 @@ def _left(shape: Sequence[Size], others: Sequence[Size]) -> Size:
         math.prod(int(str(size)) for size in sizes if not isinstance(size, Poly))
         for sizes in (shape, others)
     )
-    if not part or whole % part or len(named) > 1 or (named and whole != part):
+    if not part:
         raise Dependent("Reshape of an axis of a named size")
     return named[0] if named else whole // part
 
@@ -250,7 +250,6 @@ def _segments(shape: Sequence[Size]) -> list[object]:
 def flatten(step: NodeStep) -> list[Marks]:
     x = step.data()
     axis = step.get("axis", 1)
-    axis = axis + len(x.shape) if axis < 0 else axis
     halves = []
     for part in (x.shape[:axis], x.shape[axis:]):
         named = [size for size in part if isinstance(size, Poly)]
@@ -319,8 +318,8 @@ def gather(step: NodeStep) -> list[Marks]:
     if x.is_sized:
         if indices.integers is None or x.integers is None:
             raise Dependent("Gather of sizes")
-        at = indices.integers.astype(np.int64).reshape(-1)
-        taken = np.take(x.integers, at, axis).reshape(-1)
+        at = indices.integers.astype(np.int64).ravel()
+        taken = np.take(x.integers, at, axis).ravel()
         return [of_integers(sizes_of([*taken], [int(str(size)) for size in shape]))]
     return [Marks(shape)]
 
@@ -399,7 +398,7 @@ def windows(step: NodeStep) -> list[Marks]:
         raise Dependent(f"{step.op} with indices")
     is_conv = step.op == "Conv"
     inner = [int(str(size)) for size in x.shape[1:]]
-    outer = step.data(1).shape if is_conv else x.shape[1:2]
+    outer = step.data(1).shape if is_conv else x.shape[1:]
     kernel = [int(str(size)) for size in outer[2:]] if is_conv else step.get("kernel_shape")
     try:
         counts = window_of(step, (1, *inner), kernel).counts

@@ -142,7 +142,7 @@ def _along(
     axes = call.get("axes") or range(x.rank)
     if len(axes) != numbers.size:
         raise NoRule
-    for axis, number in zip(axes, numbers.reshape(-1).tolist(), strict=True):
+    for axis, number in zip(axes, numbers.ravel().tolist(), strict=True):
         default[axis_of(axis, x.rank)] = number
     return default
 
