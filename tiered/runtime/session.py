@@ -304,7 +304,7 @@ def _from_ort_value(value: Any, raw: DataType) -> np.ndarray[Any, Any]:
 def _pack(array: np.ndarray[Any, Any], raw: DataType) -> bytes:
     """Return the bytes of a 4- or 2-bit tensor: elements in order, low bits first."""
     per_byte = 8 // raw.bits
-    flat = array.reshape(-1)
+    flat = array.ravel()
     codes = flat.view(np.uint8) if is_float(raw.numpy) else flat.astype(np.int8).view(np.uint8)
     codes = codes & np.uint8((1 << raw.bits) - 1)
     rows = np.zeros((-(-flat.size // per_byte), per_byte), np.uint8)
@@ -317,7 +317,7 @@ def _unpack(data: bytes, shape: tuple[int, ...], raw: DataType) -> np.ndarray[An
     per_byte = 8 // raw.bits
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(raw.bits)
     codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8((1 << raw.bits) - 1)
-    flat = codes.reshape(-1)[: int(np.prod(shape))]
+    flat = codes.ravel()[: int(np.prod(shape))]
     if is_float(raw.numpy):
         return flat.view(raw.numpy).reshape(shape)
     if raw.numpy.name.startswith("int"):

@@ -114,7 +114,7 @@ def mean_abs_error(expected: Array, actual: Array) -> float:
 
 def cosine(expected: Array, actual: Array) -> float:
     """Return the cosine of two outputs as long vectors; 1 where both are zero."""
-    a, b = (np.asarray(x, np.float64).reshape(-1) for x in (expected, actual))
+    a, b = (np.asarray(x, np.float64).ravel() for x in (expected, actual))
     lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / lengths if lengths else float(not (a.any() or b.any()))
 

@@ -111,7 +111,7 @@ def constants(array: Array) -> Array:
     kind = kind_of(array.dtype)
     if kind == "string":
         made = np.empty(array.shape, TERM)
-        made.reshape(-1)[:] = [seed_of("string", text) for text in array.reshape(-1).tolist()]
+        made.reshape(-1)[:] = [seed_of("string", text) for text in array.ravel().tolist()]
         return made
     if kind == "complex":
         parts = array.astype(np.complex128)
@@ -210,6 +210,6 @@ def digest(terms: Array) -> tuple[int, int]:
     """Return the term of a whole tensor as two numbers; of other elements, by their bytes."""
     if terms.dtype != TERM:
         # Numbers are no random bits: sums of such would be equal by far too often.
-        terms = mix(seed_of("bytes"), np.ascontiguousarray(terms).reshape(-1).view(TERM))
-    total = listed(seed_of("tensor", terms.shape), terms.reshape(-1))
+        terms = mix(seed_of("bytes"), np.ascontiguousarray(terms).ravel().view(TERM))
+    total = listed(seed_of("tensor", terms.shape), terms.ravel())
     return int(total["a"]), int(total["b"])

@@ -130,7 +130,7 @@ class CheckedTensor:
 
     def integers(self, what: str) -> list[int]:
         """Return its numbers as a list of integers; raises as `numbers`."""
-        return [int(number) for number in self.numbers(what).reshape(-1)]
+        return [int(number) for number in self.numbers(what).ravel()]
 
 
 class TensorList(CheckedTensor):

@@ -62,7 +62,7 @@ def _elements(value: Value) -> tuple[Size, ...] | None:
     found = value.elements if value.rank in (0, 1) and value.static_shape is not None else None
     if found is None:
         return None
-    flat = tuple(found.reshape(-1))
+    flat = tuple(found.ravel())
     is_known = all(isinstance(each, int | Poly) and not isinstance(each, bool) for each in flat)
     return flat if is_known else None
 

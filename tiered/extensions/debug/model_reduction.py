@@ -182,7 +182,7 @@ def _resize(tensor: onnx.TensorProto, sizes: Mapping[int, int]) -> None:
         return
     array = numpy_helper.to_array(tensor)
     if _is_shape(tensor):
-        new = [sizes.get(number, number) for number in array.reshape(-1).tolist()]
+        new = [sizes.get(number, number) for number in array.ravel().tolist()]
         cut = np.array(new, array.dtype).reshape(array.shape)
     else:
         cut = array[tuple(slice(sizes.get(size, size)) for size in array.shape)]

@@ -81,7 +81,7 @@ def _moved_into(graph: Graph, results: Addend, projection: Node) -> Skip | None:
         return Skip("matrix and bias of the projection are not constants")
     if old.const.shape != matrix.shape[1:]:
         return Skip("the bias of the projection is not a vector")
-    vector = np.broadcast_to(results.numbers.reshape(-1), matrix.shape[:1])
+    vector = np.broadcast_to(results.numbers.ravel(), matrix.shape[:1])
     with np.errstate(over="ignore", invalid="ignore"):
         sums = old.const.astype(np.float64) + vector @ matrix.astype(np.float64)
         made = sums.astype(old.const.dtype)

@@ -51,6 +51,6 @@ def fuse_groupnorm(
             return Skip("scale or bias is not per channel")
         if array.size > 1 and array.shape[-len(wanted) :] != wanted:
             return Skip("scale or bias is not along the channels")
-        whole = np.broadcast_to(array.reshape(-1), (channels,))
+        whole = np.broadcast_to(array.ravel(), (channels,))
         vectors.append(graph.constant(np.ascontiguousarray(whole), value.name))
     return graph.op.GroupNormalization(x, *vectors, epsilon=epsilon, num_groups=groups)

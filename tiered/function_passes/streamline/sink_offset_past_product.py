@@ -84,6 +84,6 @@ def _after_convolution(
         return Skip("the addend varies along an axis that the kernel moves along")
     groups, (outputs, channels) = int(node.attr("group")), w.shape[:2]
     sums = w.astype(np.float64).reshape(outputs, channels, -1).sum(axis=2)
-    addend = np.broadcast_to(c.const.astype(np.float64).reshape(-1), groups * channels)
+    addend = np.broadcast_to(c.const.astype(np.float64).ravel(), groups * channels)
     rows = np.repeat(addend.reshape(groups, channels), outputs // groups, axis=0)
     return np.asarray((sums * rows).sum(axis=1).reshape(-1, *[1] * (w.ndim - 2)))

@@ -70,5 +70,5 @@ def _after_convolution(
     assert c.const is not None
     assert x.rank is not None
     assert isinstance(channels, int)
-    repeated = np.repeat(c.const.reshape(-1), outputs // channels)
+    repeated = np.repeat(c.const.ravel(), outputs // channels)
     return graph.constant(repeated.reshape(-1, *[1] * (x.rank - 2)), c.name)

@@ -134,7 +134,7 @@ def spill(array: np.ndarray[Any, Any]) -> onnx.TensorProto:
 
 def _packed(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
     """Yield the elements as ONNX stores them, several in a byte, a part at a time."""
-    flat = array.reshape(-1)
+    flat = array.ravel()
     # A multiple of what a byte holds.
     for start in range(0, flat.size, _BLOCK):
         yield onnx.numpy_helper.from_array(flat[start : start + _BLOCK]).raw_data
@@ -143,7 +143,7 @@ def _packed(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
 def _blocks(array: np.ndarray[Any, Any]) -> Iterator[Any]:
     """Yield the bytes of an array in order, a part at a time."""
     if array.flags.c_contiguous or array.ndim == 0 or array.nbytes <= SPILLED:
-        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        yield np.ascontiguousarray(array).ravel().view(np.uint8).data
         return
     for row in array:
         yield from _blocks(row)

@@ -236,7 +236,7 @@ class Tensor:
         if numbers.nbytes <= _KEEP_BYTES:
             bits = numbers.tobytes()
         else:
-            flat = np.ascontiguousarray(numbers).reshape(-1)
+            flat = np.ascontiguousarray(numbers).ravel()
             import hashlib  # with OpenSSL, which few models need
 
             bits = hashlib.blake2b(flat.view(np.uint8).data).digest()
@@ -251,7 +251,7 @@ class Tensor:
         if self._outline is None:
             if self.is_sparse or self.dtype == _STRING:
                 return self.key()
-            self._outline = hash(self.numpy().reshape(-1)[:64].tobytes())
+            self._outline = hash(self.numpy().ravel()[:64].tobytes())
         return self._outline
 
     def _hash_of_file(self) -> bytes:

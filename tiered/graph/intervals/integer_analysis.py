@@ -270,7 +270,7 @@ def _of_constant(tensor: Tensor | None) -> IntegerType | None:
     """Return the type of a constant of integers, which may be stored as floats."""
     if tensor is None or tensor.is_sparse or not DataType(tensor.dtype).name.startswith(_NUMBERS):
         return None
-    flat = tensor.numpy().reshape(-1)
+    flat = tensor.numpy().ravel()
     blocks = [flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK)]
     if not all(map(_is_whole, blocks)):
         return None

@@ -114,7 +114,7 @@ def of_tensor(tensor: Tensor) -> Interval:
         DataType.STRING, DataType.COMPLEX64, DataType.COMPLEX128,
     ):  # fmt: skip
         return whole(tensor.dtype)
-    flat = tensor.numpy().reshape(-1)
+    flat = tensor.numpy().ravel()
     blocks = (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
     found = [_of_block(block, is_integer(tensor.dtype)) for block in blocks]
     numbers = [each for each in found if each.low <= each.high]

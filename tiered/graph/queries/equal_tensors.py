@@ -127,7 +127,7 @@ class EqualTensors:
 def _read(tensor: Tensor, at: int, count: int) -> bytes:
     """Return some bytes of a tensor, as a file has them."""
     if not tensor.is_on_disk:
-        flat = np.ascontiguousarray(tensor.numpy()).reshape(-1)
+        flat = np.ascontiguousarray(tensor.numpy()).ravel()
         return flat.view(np.uint8)[at : at + count].tobytes()
     path, offset, _ = tensor.external_span()
     with open(path, "rb", buffering=0) as file:

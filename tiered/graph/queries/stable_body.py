@@ -56,7 +56,7 @@ class _Body:
         for attribute in () if node is None else node.attribute:
             if attribute.HasField("t"):
                 array = onnx.numpy_helper.to_array(attribute.t)
-                return float(array.reshape(-1)[0]) if array.size == 1 else None
+                return float(array.ravel()[0]) if array.size == 1 else None
         return None
 
     def exchanged(self, gone: Nodes, place: onnx.NodeProto, made: Nodes) -> Nodes:

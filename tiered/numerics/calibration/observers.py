@@ -116,7 +116,7 @@ class Seen:
 
     def observe(self, array: Array) -> None:
         """Look at the elements of a tensor of floats."""
-        flat = array.reshape(-1)
+        flat = array.ravel()
         numbers = flat.astype(np.float32, copy=False)
         is_number = np.abs(numbers) < self._largest  # False for NaN
         if self._mask > -np.inf:

@@ -146,7 +146,7 @@ def narrow(array: Array, low: DataType) -> tuple[Array, bool]:
     are rounded to the nearest, ties to even; Inf and NaN stay.
     """
     narrowed, is_clamped = np.empty(array.shape, low.numpy), False
-    source, target = array.reshape(-1), narrowed.reshape(-1)
+    source, target = array.ravel(), narrowed.ravel()
     for start in range(0, source.size, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         target[part], is_beyond = _narrow(source[part], low)

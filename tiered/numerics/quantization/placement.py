@@ -135,7 +135,7 @@ class _Placement:
             value = node.given(slot)
             x, weight = self._weight(node, slot, value, self._least(unit))
             node.owner.set_input(node, slot, x)
-            scales = tuple(weight.scales.reshape(-1).tolist())
+            scales = tuple(weight.scales.ravel().tolist())
             dtypes.append(weight.codes.dtype.name)
             if unit.bias is not None:
                 self._set_bias(unit, weight)
@@ -186,7 +186,7 @@ class _Placement:
         assert bias.tensor is not None
         assert data is not None
         codes, steps = bias_of(
-            bias.tensor.numpy(), self.parameters[data].scale, weight.scales.reshape(-1)
+            bias.tensor.numpy(), self.parameters[data].scale, weight.scales.ravel()
         )
         key = bias, steps.tobytes()
         if key not in self.biases:

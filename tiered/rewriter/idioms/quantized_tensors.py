@@ -53,13 +53,13 @@ class Quantized(NamedTuple):
         """The scales as float64: one, or one for each index of the axis."""
         array = self.scale.const
         assert array is not None
-        return array.astype(np.float64).reshape(-1)
+        return array.astype(np.float64).ravel()
 
     @property
     def zeros(self) -> NDArray[np.int64]:
         """The zero points: one, or one for each index of the axis."""
         array = None if self.zero is None else self.zero.const
-        return np.zeros(1, np.int64) if array is None else array.astype(np.int64).reshape(-1)
+        return np.zeros(1, np.int64) if array is None else array.astype(np.int64).ravel()
 
     @property
     def reach(self) -> int:
@@ -270,7 +270,7 @@ def _numbers_of(bias: Value) -> NDArray[np.float64] | Skip:
         return Skip("the bias has a zero point")
     if scales.size not in (1, integers.size):
         return Skip("the bias is not one number a channel")
-    return integers.astype(np.float64) * scales.astype(np.float64).reshape(-1)
+    return integers.astype(np.float64) * scales.astype(np.float64).ravel()
 
 
 def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
@@ -281,7 +281,7 @@ def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
     q, steps = node.given(0), node.const(1)
     if steps is None or q.dtype != DataType.INT32:
         return None
-    given = steps.astype(np.float64).reshape(-1)
+    given = steps.astype(np.float64).ravel()
     return q if np.allclose(given, scales, rtol=_SAME, atol=0.0) else None
 
 

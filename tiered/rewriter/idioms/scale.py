@@ -81,7 +81,7 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
     if not np.isfinite(factors).all() or not factors.all():
         return Skip("a factor is 0 or not finite")
     axis = varying_axis(x, array)
-    return axis if isinstance(axis, Skip) else (x, Scale(factors.reshape(-1), axis))
+    return axis if isinstance(axis, Skip) else (x, Scale(factors.ravel(), axis))
 
 
 def broadcasts_along(node: Node) -> Skip | None:

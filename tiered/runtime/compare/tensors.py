@@ -264,7 +264,7 @@ def _compare_floats(name: str, a: Array, b: Array, limits: Limits) -> OutputDiff
 def _is_all_nan(x: Array) -> bool:
     """Return whether a tensor has elements, and none of them is a number."""
     with np.errstate(invalid="ignore"):  # what a signalling NaN would report
-        first = x.reshape(-1)[:1].astype(np.float64)
+        first = x.ravel()[:1].astype(np.float64)
         return bool(np.isnan(first).any()) and bool(np.isnan(x.astype(np.float64)).all())
 
 

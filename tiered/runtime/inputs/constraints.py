@@ -112,7 +112,7 @@ def _after(place: InputDependence, node: Node, slot: int, is_float: bool) -> Inp
     if constant is None or constant.size != 1 or constant.dtype.kind not in "iuf":
         # A float that meets another is data from here on; an integer is still worth following.
         return None if is_float else replace(place, exact=False)
-    return _affine(place, kind, slot, float(constant.reshape(-1)[0]))
+    return _affine(place, kind, slot, float(constant.ravel()[0]))
 
 
 def _affine(place: InputDependence, kind: str, slot: int, c: float) -> InputDependence:

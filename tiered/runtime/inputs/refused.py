@@ -81,7 +81,7 @@ def sizes_of_constants(graph: Graph, names: Iterable[str]) -> Iterator[dict[str,
             found.update(dict.fromkeys(tensor.shape))
             numbers = numbers_of(value)
             if numbers is not None and numbers.dtype.kind in "iu" and numbers.size <= _FEW:
-                found.update(dict.fromkeys(map(int, numbers.reshape(-1))))
+                found.update(dict.fromkeys(map(int, numbers.ravel())))
     likely = [size for size in found if 1 < size <= _MOST][:_MOST_CONSTANTS]
     for name in names:
         yield from ({name: size} for size in likely)

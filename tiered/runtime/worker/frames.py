@@ -94,13 +94,13 @@ def _pack_array(array: np.ndarray[Any, Any], blobs: list[Blob]) -> Any:
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
     if array.dtype.kind in "OU":
-        texts = array.reshape(-1).tolist()
+        texts = array.ravel().tolist()
         if not all(isinstance(text, str) for text in texts):
             raise RuntimeFailure("an array of objects must hold texts")
         return {"s": [list(array.shape), texts]}
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    blobs.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    blobs.append(np.ascontiguousarray(array).ravel().view(np.uint8).data)
     return {"a": [array.dtype.name, list(array.shape), len(blobs) - 1]}
 
 

@@ -56,7 +56,7 @@ def gather_nd(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
 def one_hot(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 0:
         depth = numbers_of(node.input(1))
-        size = None if depth is None else int(depth.reshape(-1)[0])
+        size = None if depth is None else int(depth.ravel()[0])
         yield index(place, size, "OneHot index")
     elif slot == 1:
         yield Fact("values", "OneHot depth", values=(5,))

@@ -64,7 +64,7 @@ def _subtract(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     """Yield that x of 1 - x is a mask."""
     if slot == 1:
         constant = numbers_of(node.input(0))
-        if constant is not None and constant.size == 1 and float(constant.reshape(-1)[0]) == 1:
+        if constant is not None and constant.size == 1 and float(constant.ravel()[0]) == 1:
             yield Fact("mask", "1 - x")
 
 
