@@ -241,6 +241,8 @@ def test_absent_operands_and_outputs_are_no_neighbours() -> None:
     inner, last = found["y"].bodies[0].nodes
     assert (inner.predecessors, last.predecessors) == ([], [inner])
     assert [found[name].is_used for name in "dfk"] == [True, False, False]
+    used = {name: {at: v.name for at, v in found[name].used_outputs.items()} for name in "dfy"}
+    assert used == {"d": {2: "e"}, "f": {}, "y": {0: "y"}}
     found["d"].owner.values["e"].pins = 1
     assert [found[name].is_pinned for name in "adk"] == [False, True, False]
     a, b = found["a"], found["b"]

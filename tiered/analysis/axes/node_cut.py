@@ -67,10 +67,9 @@ class NodeCut(NamedTuple):
 
 def node_cut(node: Node, axis: int) -> NodeCut | None:
     """Return how a node is computed in parts along an axis of its output; None if it cannot be."""
-    used = [value for value in node.outputs if value is not None and value.is_used]
-    if used != [node.outputs[0]]:
+    if node.used_outputs.keys() != {0}:
         return None
-    values = (value for value in (*node.operands, *used) if value is not None)
+    values = (value for value in (*node.operands, node.output) if value is not None)
     if any(value.static_shape is None for value in values):
         return None
     if not has_newest_form(node) or not is_deterministic(node):

@@ -147,9 +147,8 @@ def simplify(nodes: Sequence[Node]) -> None:
         if node.is_live:
             _drop_empty_parts(node)
     for node in nodes:
-        for value in node.outputs if node.is_live else ():
-            if value is not None and value.is_used:
-                _fold_elements(node, value)
+        for value in node.used_outputs.values() if node.is_live else ():
+            _fold_elements(node, value)
     constant: dict[Value, None] = {}
     for node in nodes:
         if node.is_live and _is_constant(node, constant):
@@ -183,7 +182,7 @@ def _drop_empty_parts(node: Node) -> None:
 
 def _read_past(node: Node) -> None:
     x, axis = node.given(0), node.attr("axis")
-    used = [value for value in node.outputs if value is not None and value.is_used]
+    used = list(node.used_outputs.values())
     if len(used) != 1 or used[0].is_graph_output:
         return
     size = x.dim(axis)

@@ -131,9 +131,8 @@ def remove(node: Node) -> None:
     """Remove an operation with the parameters that only it reads; what it computes may be read."""
     graph = node.owner
     with graph.model.transaction():
-        for value in list(node.outputs):
-            if value is not None and value.is_used:
-                take_away(value)
+        for value in node.used_outputs.values():
+            take_away(value)
         graph.delete(node)
 
 

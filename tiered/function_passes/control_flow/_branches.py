@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def drop_unused_outputs(graph: Graph, node: Node) -> None:
     """Remove the outputs of an If without users, from its branches too; the others keep order."""
-    used = [at for at, value in enumerate(node.outputs) if value is not None and value.is_used]
+    used = list(node.used_outputs)
     _keep_returned(node, used)
     _keep_outputs(graph, node, used)
 

@@ -9,7 +9,7 @@ from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pas
 def replace_lone_split_with_slice(graph: Graph, ctx: PassContext) -> None:
     """Cut out the one part that is read, by the operator that other passes hoist and fuse."""
     for node in graph.nodes_of("Split"):
-        read = [value for value in node.outputs if value is not None and value.is_used]
+        read = list(node.used_outputs.values())
         if len(read) != 1 or len(node.outputs) < 2:
             continue
         found = _cut(node, read[0])

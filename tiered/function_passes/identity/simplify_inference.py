@@ -49,7 +49,7 @@ def _why_kept(node: Node) -> Skip | None:
     """Return why a Dropout must stay; None if it returns its input."""
     if node.has_references:
         return Skip("{}", node.parameter_reason)
-    if any(mask is not None and mask.is_used for mask in node.outputs[1:]):
+    if node.used_outputs.keys() - {0}:
         return Skip("the mask is used")
     if node.version < 7:
         return None if node.attr("is_test") == 1 else Skip("is_test is 0")

@@ -35,6 +35,6 @@ def _refusal(node: Node) -> Skip | None:
         return Skip("its statistics are not per channel")
     if node.version < 14 and len(node.outputs) > 1:
         return Skip("before opset 14 its outputs put it in training mode")
-    if any(value is not None and value.is_used for value in node.outputs[1:]):
+    if node.used_outputs.keys() - {0}:
         return Skip("a secondary output is used")
     return None

@@ -21,7 +21,7 @@ def fuse_skip_layernorm(
     Opt-in: onnxruntime's kernel is slower than separate Add and LayerNormalization.
     Epsilon is always written: its default is 1e-12 here, and 1e-5 in the standard operator.
     """
-    if any(value is not None and value.is_used for value in node.outputs[1:]):
+    if node.used_outputs.keys() - {0}:
         return Skip("the mean or deviation has other consumers")
     shape = added.output.shape
     if shape is None or None in shape or len(shape) not in (2, 3):

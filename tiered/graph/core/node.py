@@ -182,6 +182,15 @@ class Node:
         return tuple(sorted(self._captured, key=lambda value: value.id)) if self._captured else ()
 
     @property
+    def used_outputs(self) -> dict[int, Value]:
+        """Return the outputs that a node reads or that are outputs of a graph, by their place."""
+        return {
+            place: value
+            for place, value in enumerate(self._outputs)
+            if value is not None and value.is_used
+        }
+
+    @property
     def is_used(self) -> bool:
         """Return whether an output is read by a node or is an output of a graph."""
         for value in self._outputs:

@@ -47,7 +47,7 @@ def _masked(
     weights: tuple[int, ...],
     masks: tuple[int, ...],
 ) -> BatchRows:
-    others = [value for value in node.outputs[1:] if value is not None and value.is_used]
+    others = [value for at, value in node.used_outputs.items() if at]
     if others:
         raise BatchRefusal(f"its output {others[0].name!r} has no rule")
     state.shared(node, *weights)

@@ -22,9 +22,9 @@ def followed(state: Following, node: Node) -> Made:
     An operand that is the same for every sample, and has a part for each, is repeated or broadcast.
     """
     axes, carried = axis_map(node), state.in_rows(node)
-    for at, value in enumerate(node.outputs[1:], 1):
+    for at, value in node.used_outputs.items():
         is_known = not isinstance(axes, Skip) and axes.outputs[at] is not None
-        if value is not None and value.is_used and not is_known:
+        if at and not is_known:
             raise BatchRefusal(f"its output {value.name!r} has no rule")
     if isinstance(axes, Skip):
         raise BatchRefusal(str(axes))

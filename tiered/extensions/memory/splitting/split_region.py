@@ -214,7 +214,7 @@ def _add_reader(region: SplitRegion, node: Node, value: Value, axis: int) -> Ski
     known = region.nodes.get(node)
     if known is not None:
         return None if fits(known) else Skip("{} needs all of it", node.label)
-    outputs = [each for each in filter(None, node.outputs) if each.is_used]
+    outputs = list(node.used_outputs.values())
     if len(outputs) == 1 and outputs[0].static_shape is not None:
         for its_axis, size in enumerate(shape_of(outputs[0])):
             cut = node_cut(node, its_axis) if size > 1 else None
