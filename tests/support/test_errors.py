@@ -78,5 +78,7 @@ def test_the_words_of_an_error_are_text() -> None:
     for error, words in (
         (ValueError(b"in bytes"), "in bytes"), (ValueError("in text"), "in text"),
         (ValueError(), ""), (ValueError("one", "two"), "('one', 'two')"),
+        (OSError(5, "no disk", "a file"), "no disk"), (OSError("no words"), "no words"),
+        (OSError(5, ""), "[Errno 5] "),
     ):  # fmt: skip
         assert words_of(error) == words

@@ -33,7 +33,7 @@ from tiered.graph.queries import call_graph as calls, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
 from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.graph.shape_inference.type_engine import ShapeInference
-from tiered.support.errors import ModelError
+from tiered.support.errors import ModelError, words_of
 from tiered.support.loading import LoadedLater, paused_collector
 from tiered.support.numerics import Numerics
 
@@ -116,7 +116,7 @@ class Model(ModelState):
         try:
             proto = onnx.ModelProto.FromString(read_model_bytes(path))
         except OSError as error:
-            raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+            raise ModelError(f"cannot read {path}: {words_of(error)}") from error
         except DecodeError as error:
             raise ModelError(f"{path} is not an ONNX model: it does not parse") from error
         if not proto.ListFields():

@@ -181,7 +181,9 @@ def original_runs(label: str = "") -> Iterator[None]:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an error says; the parser of ONNX raises its words as bytes."""
+    """Return what an error says: without the file; the parser of ONNX raises its words as bytes."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     found = error.args[0] if error.args else ""
     return found.decode(errors="replace") if isinstance(found, bytes) else str(error)
 

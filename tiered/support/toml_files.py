@@ -6,7 +6,7 @@ import os
 import tomllib
 from typing import Any
 
-from tiered.support.errors import TieredError
+from tiered.support.errors import TieredError, words_of
 
 
 def read_toml(path: str | os.PathLike[str], error: type[TieredError]) -> dict[str, Any]:
@@ -20,6 +20,6 @@ def read_toml(path: str | os.PathLike[str], error: type[TieredError]) -> dict[st
         with open(path, "rb") as file:
             return tomllib.load(file)
     except OSError as found:
-        raise error(f"cannot read {os.fspath(path)}: {found.strerror or found}") from found
+        raise error(f"cannot read {os.fspath(path)}: {words_of(found)}") from found
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as found:
         raise error(f"{os.fspath(path)} is not TOML: {found}") from found

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from tiered.support.errors import ModelError
+from tiered.support.errors import ModelError, words_of
 
 
 class Unfinished:
@@ -59,7 +59,7 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
             yield made.file
             made.place(path)
     except OSError as error:
-        raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
+        raise ModelError(f"cannot write {path!r}: {words_of(error)}") from error
 
 
 def write_text(path: str, *chunks: str) -> None:

@@ -21,6 +21,7 @@ from tiered import (
     var,
 )
 from tiered.extensions.debug import Bundle, Failure, bisect, load_bundle, replay, write_reproducer
+from tiered.extensions.debug.bundle import Replay, replayed_error, symptom_of
 from tiered.support.errors import ModelError, PassNotFoundError
 from tiered.testing import parse
 
@@ -208,3 +209,64 @@ def test_a_pass_that_raises_now_has_not_been_mended(tmp_path: Path) -> None:
     found = replay(tmp_path, rewrite_then_raise)
     assert found.fails
     assert "an Identity" in found.symptom
+
+
+TWO = "(float[2] x) => (float[2] y) { a = Abs(x)  y = Neg(a) }"
+ONES = {"x": np.ones(2, np.float32)}
+
+
+def failure(kind: str = "outputs", anchor: str = "n") -> Failure:
+    return Failure(
+        kind,
+        "no_such_pass",
+        "whole",
+        "it differs",
+        "exact",
+        1,
+        "the law",
+        anchor,
+        ("a", "b"),
+        ("c",),
+    )
+
+
+def test_what_the_error_of_a_bundle_says() -> None:
+    bundle = Bundle(failure(), parse(TWO), None, ONES)
+    unknown = " (its recorded result; the pass itself is unknown here)"
+    for anchor, ran_pass, head in (
+        ("n", True, ", at node 'n'"), ("n", False, f", at node 'n'{unknown}"), ("", False, unknown),
+    ):  # fmt: skip
+        bundle = Bundle(failure(anchor=anchor), parse(TWO), None, ONES)
+        assert str(replayed_error(Replay(True, "it differs", ran_pass), bundle, "here")) == (
+            f"here: no_such_pass is wrong{head}\nit differs\nlaw the law\n- a\n- b\n+ c"
+        )
+
+
+def test_a_bundle_that_is_written_again_has_no_result_of_before(tmp_path: Path) -> None:
+    model = parse(TWO)
+    Bundle(failure(), model, model, ONES).save(tmp_path)
+    assert replay(tmp_path) == Replay(False, "the outputs agree", False)
+    Bundle(failure(), model, None, ONES).save(tmp_path)
+    assert not (tmp_path / "after.onnx").exists()
+    assert load_bundle(tmp_path).after is None
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError) as raised:
+        Bundle(failure(), model, None, ONES).save(tmp_path / "file" / "below")
+    assert str(raised.value) == f"cannot write {tmp_path}/file/below: Not a directory"
+
+
+@rewrite(op.Neg(var.x), opt_level=1)
+def drop_neg(graph: Graph, x: Value) -> Value:
+    return x
+
+
+def test_the_symptom_of_a_pass_is_of_the_kind_of_the_failure() -> None:
+    differs = "y: 2 of 2 elements differ, max abs 2.0e+00 at [0] (promised: exact)"
+    for kind, feeds, expected in (
+        ("outputs", ONES, differs), ("cannot run", ONES, differs), ("outputs", None, ""),
+        ("view", ONES, ""), ("error", ONES, ""),
+    ):  # fmt: skip
+        symptom, made = symptom_of(drop_neg, parse(TWO), feeds, failure(kind))
+        assert symptom == expected, kind
+        assert made is not None
+        assert [node.op_type for node in made.graph.node] == ["Abs"], kind

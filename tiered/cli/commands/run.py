@@ -24,7 +24,7 @@ from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shared_options import Json, ModelFile, Sampled
 from tiered.support.amounts import counted
-from tiered.support.errors import ModelError, UsageError
+from tiered.support.errors import ModelError, UsageError, words_of
 from tiered.support.whole_files import whole_file, write_json
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _rows(
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
-            raise ModelError(f"cannot write into {folder}: {error.strerror or error}") from error
+            raise ModelError(f"cannot write into {folder}: {words_of(error)}") from error
     uncomputed = _uncomputed(values, model)
     for number, (name, array) in enumerate(itertools.chain(values, uncomputed)):
         if wanted is None or name in wanted:

@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from tiered.cli.output.terminal import notes, printable
-from tiered.support.errors import OutOfMemory, PassError, TieredError
+from tiered.support.errors import OutOfMemory, PassError, TieredError, words_of
 
 MODEL, USAGE, BUG = 1, 2, 5
 
@@ -102,7 +102,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _operating_system(error: OSError) -> str:
-    reason = (error.strerror or str(error)).lower()
+    reason = words_of(error).lower()
     files = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
     return f"{' -> '.join(map(printable, files))}: {reason}" if files else reason
 

@@ -38,6 +38,7 @@ from tiered.support.errors import (
     PassNotFoundError,
     TieredError,
     VerificationError,
+    words_of,
 )
 from tiered.support.numerics import Numerics
 from tiered.support.whole_files import whole_file, write_json, write_text
@@ -118,7 +119,7 @@ class Bundle:
             with whole_file(os.path.join(name, "inputs.npz")) as inputs:
                 np.savez(inputs, **arrays)
         except OSError as error:
-            raise ModelError(f"cannot write {name}: {error.strerror or error}") from error
+            raise ModelError(f"cannot write {name}: {words_of(error)}") from error
         write_text(os.path.join(name, "pipeline.txt"), f"{self.failure.pass_text}\n")
         write_json(os.path.join(name, "failure.json"), failure, indent=2)
         return name

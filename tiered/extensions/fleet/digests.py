@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import tensors_of
-from tiered.support.errors import ModelError
+from tiered.support.errors import ModelError, words_of
 
 _LOCATION: Final = b"location"
 """The key of the file of a tensor with external data."""
@@ -64,7 +64,7 @@ def sha256_of(path: str) -> str:
             digest.update(f"\n{found}  {location}".encode(errors="surrogateescape"))
         return digest.hexdigest()
     except OSError as error:
-        raise ModelError(f"cannot read {path!r}: {error.strerror or error}") from error
+        raise ModelError(f"cannot read {path!r}: {words_of(error)}") from error
 
 
 def _file_digest(path: str) -> str:

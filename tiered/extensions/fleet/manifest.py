@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Self
 
 from tiered.extensions.fleet.result_line import Result
-from tiered.support.errors import ModelError, UsageError
+from tiered.support.errors import ModelError, UsageError, words_of
 
 NAME: Final = "tiered-batch.jsonl"
 """The name of the manifest in the folder of the results."""
@@ -42,7 +42,7 @@ class Manifest:
             os.makedirs(folder, exist_ok=True)
             self._file = open(path, "a+b")  # noqa: SIM115 - closed by `close`
         except OSError as error:
-            raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
+            raise ModelError(f"cannot write {path!r}: {words_of(error)}") from error
         try:
             self._lock()
             if not resume:
@@ -105,5 +105,5 @@ def read_manifest(path: str) -> list[Result]:
         with open(path, encoding="utf-8", errors="replace") as file:
             results = [Result.of_line(line) for line in file]
     except OSError as error:
-        raise ModelError(f"cannot read {path!r}: {error.strerror or error}") from error
+        raise ModelError(f"cannot read {path!r}: {words_of(error)}") from error
     return [result for result in results if result is not None]

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tiered.support.errors import FleetError, ModelError
+from tiered.support.errors import FleetError, ModelError, words_of
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]+://|[a-z0-9+.-]+::", re.IGNORECASE)
 
@@ -99,7 +99,7 @@ def read_bytes(path: str) -> bytes:
         system, inner = _system(path)
         return bytes(system.cat_file(inner))
     except OSError as error:
-        raise ModelError(f"cannot read {path!r}: {error.strerror or error}") from error
+        raise ModelError(f"cannot read {path!r}: {words_of(error)}") from error
 
 
 def fetch(path: str, target: str) -> None:
@@ -143,7 +143,7 @@ def place(file: str, target: str, *, syncs: bool = True) -> None:
         if syncs:
             sync_folders([target])
     except OSError as error:
-        raise ModelError(f"cannot write {target!r}: {error.strerror or error}") from error
+        raise ModelError(f"cannot write {target!r}: {words_of(error)}") from error
 
 
 def sync_files(paths: Iterable[str]) -> None:
@@ -158,7 +158,7 @@ def sync_files(paths: Iterable[str]) -> None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
+            raise ModelError(f"cannot write {path!r}: {words_of(error)}") from error
 
 
 def sync_folders(targets: Iterable[str]) -> None:

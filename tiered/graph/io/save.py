@@ -19,7 +19,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.graph.io import safetensors
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import ByteSpan, size_of, splice
-from tiered.support.errors import ModelError
+from tiered.support.errors import ModelError, words_of
 from tiered.support.memory_limit import check_memory
 from tiered.support.records import Record
 from tiered.support.whole_files import unfinished
@@ -144,7 +144,7 @@ def save_model(
                     with contextlib.suppress(OSError):
                         os.unlink(old)
     except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+        raise ModelError(f"cannot write {path}: {words_of(error)}") from error
     return placed
 
 

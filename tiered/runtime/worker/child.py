@@ -19,7 +19,14 @@ from typing import IO, Any, BinaryIO, Final, cast
 
 from tiered.runtime.worker.frames import Blob, receive, send
 from tiered.runtime.worker.limits import OUT_OF_MEMORY
-from tiered.support.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
+from tiered.support.errors import (
+    Crashed,
+    HelperError,
+    OutOfMemory,
+    RuntimeFailure,
+    TimedOut,
+    words_of,
+)
 
 _START_SECONDS = 60.0  # to load Python and onnxruntime, from the slowest of disks
 _END_SECONDS = 5.0
@@ -113,7 +120,7 @@ class Child:
             )
         except OSError as error:
             self._errors.close()
-            raise _cannot_start(error.strerror or str(error), server) from error
+            raise _cannot_start(words_of(error), server) from error
         self._requests = cast(BinaryIO, self.process.stdin)
         self._answers = cast(BinaryIO, self.process.stdout)
         self._has_group = group and _GROUPS

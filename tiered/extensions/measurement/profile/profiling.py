@@ -33,7 +33,7 @@ from tiered.runtime.inputs.given_inputs import Given
 from tiered.runtime.inputs.samples import Source
 from tiered.runtime.opening import CPU, Opening, RuntimeLevel
 from tiered.runtime.worker.client import SECONDS, Worker, WorkerSession
-from tiered.support.errors import ModelError, RuntimeFailure, UsageError
+from tiered.support.errors import ModelError, RuntimeFailure, UsageError, words_of
 
 RUNS: Final = 30
 """The default: medians of a node's times are steady from about there on."""
@@ -169,7 +169,7 @@ def _save(trace: str, path: str) -> None:
     try:
         shutil.copyfile(trace, path)
     except OSError as error:
-        raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
+        raise ModelError(f"cannot write {path!r}: {words_of(error)}") from error
 
 
 def _with_names(each: MeasuredModel) -> MeasuredModel:
