@@ -158,3 +158,12 @@ def test_nodes_of_a_match_are_in_the_order_of_the_graph() -> None:
     merge_composites(of, [NEG_ABS])
     (function,) = of.functions
     assert [node.op_type for node in function.nodes] == ["Neg", "Abs"]
+
+
+def test_what_a_declined_match_says_and_which_of_two_matches_is_first() -> None:
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  y = Sin(x) }")
+    of.main.set_metadata(of.main.nodes[0], {SKIP: "1"})
+    assert skipped(of, NEG) == [("a", "the node is marked tiered.skip_optimization")]
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  b = Neg(a)  y = Neg(b) }")
+    assert skipped(of, ("t.twice", "(p) => (r) { q = Neg(p)  r = Neg(q) }")) == []
+    assert operators(of) == ["t.twice", "Neg"]

@@ -69,6 +69,7 @@ def test_a_name_that_is_no_input_and_no_output_is_an_error(name: str) -> None:
 
 ATTENTION = """(float[2,2] x, float[2,2] m, bool c) => (float[2,2] y) <int64[1] l0 = {0},
     int64[1] l2 = {2}> {
+    n = Sub(x, m)  o = Softmax(n)
     s = MatMul(x, x)  t = Add(s, m)  p = Softmax(t)  u = Add(p, m)  v = Slice(u, l0, l2)
     y = If(c) <then_branch = t () => (float[2,2] q) { q = MatMul(v, v) },
                else_branch = e () => (float[2,2] r) { r = Neg(v) }> }"""

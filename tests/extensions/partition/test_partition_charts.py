@@ -7,7 +7,7 @@ import pytest
 from tests.extensions.partition.graphs import model
 from tiered import Model
 from tiered.extensions.partition import OperatorSupport, propose_partitions
-from tiered.extensions.partition.partition_charts import to_dot, to_svg
+from tiered.extensions.partition.partition_charts import _short, to_dot, to_svg
 from tiered.extensions.partition.partitioner import Partition
 
 SANDWICH = (
@@ -181,3 +181,8 @@ def test_all_that_a_chart_draws() -> None:
         )
     ]
     assert 'viewBox="0 0 677 434"' in svg
+
+
+def test_a_long_text_ends_in_dots() -> None:
+    for length, expected in ((33, "x" * 33), (34, "x" * 34), (35, "x" * 31 + "...")):
+        assert _short("x" * length) == expected

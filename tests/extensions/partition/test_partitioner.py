@@ -251,3 +251,35 @@ def test_the_partitioner_returns_the_graph_with_calls() -> None:
     assert [(node.domain, node.op_type) for node in graph.nodes] == [
         ("tiered.partition", "fused_0")
     ]
+
+
+def test_which_constants_are_inside_and_what_the_ends_are() -> None:
+    text = """g (float[2] x) => (float[2] y, OUT) { k = Constant<value_float=2.0>()
+        a = Mul(x, k)  b = Mul(a, k)  z = Sin(b)  y = Sub(z, x) }"""
+    for output, operators, note, whole, inner in (
+        ("float[2] z", ["Mul"], "", "k a b", "a b"),
+        ("float[2] z, float k", ["Mul"], "", "a b", "a b"),
+        ("float[2] z", ["Mul"], "k", "a b", "a b"),
+        ("float[2] z", ["Mul", "Constant"], "", "k a b", "a b"),
+    ):
+        proto = model(text.replace("OUT", output)).to_proto()
+        for name in note:
+            annotation = proto.graph.quantization_annotation.add(tensor_name="x")
+            annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=name)
+        partitioner = CapabilityBasedPartitioner(Model.from_proto(proto), takes(*operators))
+        (part,) = partitioner.propose_partitions()
+        assert " ".join(labels(part.nodes)) == whole, (output, operators, note)
+        (part,) = partitioner.remove_bookend_non_compute_ops([part])
+        assert " ".join(labels(part.nodes)) == inner, (output, operators, note)
+        found = [value.name for value in part.outputs]
+        assert found == ["b"], (output, operators, note)
+
+
+def test_a_value_that_an_annotation_names_is_an_output() -> None:
+    proto = model(
+        "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Neg(a)  y = Sin(b) }"
+    ).to_proto()
+    annotation = proto.graph.quantization_annotation.add(tensor_name="x")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="a")
+    (part,) = propose_partitions(Model.from_proto(proto), takes("Neg"))
+    assert [value.name for value in part.outputs] == ["a", "b"]

@@ -254,3 +254,13 @@ def test_a_constant_is_of_a_partition_if_its_region_is_named() -> None:
         for node in of.main.nodes:
             of.main.set_metadata(node, {COMPILER: "npu", **metadata})
         assert [labels(part.nodes) for part in marked_partitions(of.main)] == expected
+
+
+def test_a_marked_constant_is_in_no_region_of_its_own() -> None:
+    of = model("""g (float[2] x) => (float[2] y) {
+        k = Constant<value_float=2.0>()  a = Mul(x, k)  y = Sin(k) }""")
+    for node in of.main.nodes[:2]:
+        of.main.set_metadata(node, {COMPILER: "npu"})
+    assert [labels(part.nodes) for part in marked_partitions(of.main)] == [["a"]]
+    assert merge_regions(of) == 1
+    assert marks(of, REGION) == [None, "npu_0", None]

@@ -14,6 +14,7 @@ from tests.extensions.partition.graphs import assert_same_bits, model, random_mo
 from tests.small import loaded_apart
 from tiered import Model, ModelError
 from tiered.extensions.partition import OperatorSupport, Plan, as_models, propose_partitions
+from tiered.extensions.partition.partitioner import Partition
 from tiered.runtime import Session, make_inputs
 
 NEG = OperatorSupport({"Neg": None, "Add": None, "If": None})
@@ -288,8 +289,29 @@ host: x[2] w[2] v[2] -> y[2]
 host: x[2] -> y[2]
   tiered.npu.part_000_npu(x) f.one(a) f.one(b) f.two(c) tiered.npu.part_002_npu(d)
   functions one two"""),
+        (built("""g (float[2] x) => (float[2] y) <float[2] u = {5,6}> {
+            a = Neg(x)  b, "" = Dropout(a)  c = Sub(b, u)  y = Neg(c) }""", ir=4), "npu", """\
+000_npu npu: x[2] -> a[2]
+  Neg(x)
+001_host host: a[2] -> c[2]
+  Dropout(a) Sub(b u)
+  weights u
+002_npu npu: c[2] -> y[2]
+  Neg(c)
+host: x[2] -> y[2]
+  tiered.npu.part_000_npu(x) Dropout(a) Sub(b u) tiered.npu.part_002_npu(c)
+  weights u"""),
     ):  # fmt: skip
         parts = propose_partitions(of, {target: support}, allows_single_node_partition=True)
         plan = as_models(of, parts)
         found = [f"{part.name} {part.target}: {contents(part.model)}" for part in plan.parts]
         assert "\n".join([*found, f"host: {contents(plan.host)}"]) == expected, target
+
+
+def test_a_constant_inside_a_part_that_is_an_output_is_of_this_part() -> None:
+    of = built("""g (float[2] x) => (float[2] y, float[2] k) {
+        k = Constant<value=float[2] {1,2}>()  y = Add(x, k) }""")
+    plan = as_models(of, [Partition(0, of.main.nodes, "npu")])
+    assert [f"{part.name}: {contents(part.model)}" for part in plan.parts] == [
+        "000_npu: x[2] -> k[2] y[2]\n  Constant() Add(x k)"
+    ]

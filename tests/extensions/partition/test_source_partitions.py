@@ -110,3 +110,32 @@ def test_without_metadata_there_is_nothing_and_malformed_metadata_is_none() -> N
     for text in ("not a list", "3", ""):
         of.main.set_metadata(of.main.nodes[0], {HIERARCHY: text, SCOPES: text})
         assert get_source_partitions(of, ["Linear"]) == {}
+
+
+def test_which_nodes_are_of_one_call() -> None:
+    sequential, mine = "torch.nn.modules.container.Sequential", "my.nn.Linear"
+    lstm, linear, aten = "torch.nn.modules.rnn.LSTM", "aten.linear.default", "aten.linear"
+    for source, classes, scopes, expected in (
+        (LINEAR, [LINEAR, linear], [["fc", "l"], ["fc", "l_1"]], "fc a, fc b"),
+        (LINEAR, [LINEAR, linear], [["fc", "l"], ["fc", "l"]], "fc ab"),
+        (LINEAR, [LINEAR, linear], [["fc", "l", "m"], ["fc", "l", "n"]], "fc ab"),
+        (LINEAR, [LINEAR, linear], [["fc"], ["fc"]], "fc ab"),
+        (LINEAR, [LINEAR], [["fc"], ["fc"]], "fc ab"),
+        (LINEAR, [LINEAR, "linear"], [["fc", "l"], ["fc", "l_1"]], "fc ab"),
+        (LINEAR, [LINEAR, mine, linear], [["fc", "m", "l"], ["fc", "m", "l_1"]], "fc ab"),
+        (LINEAR, [LINEAR, "aten.add.Tensor"], [["fc", "l"], ["fc", "l_1"]], "fc ab"),
+        (mine, [mine, linear], [["fc", "l"], ["fc", "l_1"]], "fc ab"),
+        (lstm, [lstm, "aten.mul.Tensor"], [["r", "l"], ["r", "l_1"]], "r ab"),
+        (sequential, [sequential, LINEAR, linear], [["s", "0", "l"], ["s", "1", "l"]], "s ab"),
+        (linear, [LINEAR, linear], [["fc"], ["fd"]], "a a, b b"),
+        (LINEAR, [LINEAR, linear], [["fc"], ["fd"]], "fc a, fd b"),
+        (aten, [LINEAR, linear], [["fc", "l"], ["fc", "l_1"]], "l a, l_1 b"),
+        ("other.linear", [LINEAR, "other.linear.default"], [["fc", "l"], ["fc", "l"]], ""),
+        ("linear", [LINEAR, linear], [["fc", "l"], ["fc", "l"]], ""),
+    ):
+        of = model("g (float[2] x) => (float[2] b) { a = Neg(x)  b = Neg(a) }")
+        for node, names in zip(of.main.nodes, scopes, strict=True):
+            of.main.set_metadata(node, {HIERARCHY: str(classes), SCOPES: str(names)})
+        found = get_source_partitions(of, [source]).get(source, [])
+        said = ", ".join(f"{part.scope} {''.join(labels(part.nodes))}" for part in found)
+        assert said == expected, (source, classes, scopes)

@@ -163,6 +163,10 @@ def test_a_composite_of_the_target_is_taken_whole() -> None:
         function.name = name
     of, backend = Model.from_proto(proto), Backend(name="npu", unlisted="standard")
     assert _supported(of, BackendSupport(backend, ["Sin"])) == ["a"]
+    renamed = model(text.replace("tiered.composite", "f").replace("f.p(", "f.npu(").replace(
+        " P (", " npu ("), F).to_proto()  # fmt: skip
+    renamed.graph.node[0].op_type = renamed.functions[0].name = "npu.a"
+    assert _supported(Model.from_proto(renamed), BackendSupport(backend, ["Sin"])) == []
 
 
 def test_a_denied_operator_has_to_exist() -> None:

@@ -198,7 +198,7 @@ def with_constants(nodes: Sequence[Node]) -> tuple[Node, ...]:
     found: dict[Node, None] = {}
     for node in nodes:
         for source in node.predecessors:
-            if source.is_op("Constant") and source not in inside and _is_inner(source, inside):
+            if source.is_op("Constant") and _is_inner(source, inside):
                 found[source] = None
         found[node] = None
     return tuple(found)

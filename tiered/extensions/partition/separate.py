@@ -150,7 +150,6 @@ def _frame(model: Model) -> onnx.ModelProto:
 
 
 def _write_constants(graph: onnx.GraphProto, values: Iterable[Value], model: Model) -> None:
-    made: set[Node] = set()
     for value in values:
         tensor, producer = value.default, value.producer
         if tensor is not None and tensor.is_sparse:
@@ -162,8 +161,7 @@ def _write_constants(graph: onnx.GraphProto, values: Iterable[Value], model: Mod
             graph.initializer.append(tensor.to_proto(value.name))
             if model.ir_version < 4 and not value.is_overridable:
                 graph.input.add(name=value.name, type=write_type(value.type))
-        elif value.is_constant and producer is not None and producer not in made:
-            made.add(producer)
+        elif value.is_constant and producer is not None:
             graph.node.append(export_node(producer, is_bare=True))
 
 
