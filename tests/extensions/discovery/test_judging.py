@@ -2,11 +2,13 @@
 
 import numpy as np
 import onnx
+import pytest
 
 from tests.small import made_by, named, parsed
-from tiered.extensions.discovery.expressions import ExpressionTable
-from tiered.extensions.discovery.judging import GraphReader, PipelineJudge, model_of
+from tiered.extensions.discovery.expressions import ExpressionTable, GrammarExpr
+from tiered.extensions.discovery.judging import GraphReader, Judged, PipelineJudge, model_of
 from tiered.graph import DataType, Model
+from tiered.support.errors import TieredError
 
 FLOAT = int(DataType.FLOAT)
 SPLIT = """(float[4,2] x) => (float[3,2] y) <int64[2] s = {1,3}> {
@@ -83,3 +85,17 @@ def test_the_border_of_a_judged_graph_is_itself() -> None:
     assert [node.op_type for node in proto.graph.node] == ["Identity"]
     assert (proto.graph.output[0].name, proto.graph.input[0].name) == ("out_0", "x_0")
     assert PipelineJudge(table, 2).alone(x).form is x
+
+
+def test_a_graph_that_fails_is_judged_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ExpressionTable()
+    one, other = (table.border(name, FLOAT, (2,)) for name in "ab")
+
+    def run(self: PipelineJudge, members: list[GrammarExpr]) -> list[Judged]:
+        if other in members:
+            raise TieredError(f"no {len(members)}\nin two lines")
+        return [Judged(each, each) for each in members]
+
+    monkeypatch.setattr(PipelineJudge, "_run", run)
+    judged = PipelineJudge(table, 2).judged([one, other])
+    assert judged == [Judged(one, one), Judged(other, None, "no 1")]

@@ -104,3 +104,23 @@ def test_constants_are_folded_by_their_numbers() -> None:
     two = make.meaning.table.constant(np.array([2.0], np.float32))
     assert make.meaning.is_constant(make("Mul", two, two))
     assert make.are_equal(make("Mul", two, two), make("Add", two, two))
+    assert make.meaning.is_constant(make("Exp", two))
+    assert not make.are_equal(make("Exp", two), two)
+
+
+def test_a_mask_is_a_result_of_its_own() -> None:
+    make = Maker()
+    found = make.meaning.applied("Dropout", [make.x], (), 2)
+    assert [(each.output, each.dtype, each.shape) for each in found] == [
+        (0, 1, (2, 3)),
+        (1, 9, (2, 3)),
+    ]
+
+
+def test_results_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.extensions.discovery.meaning._MOST_RESULTS", 2)
+    make, counts = Maker(), []
+    for name in ("Abs", "Neg", "Exp", "Relu", "Sign", "Floor", "Ceil"):
+        make(name, make.x)
+        counts.append(len(make.meaning._setting.results))
+    assert counts == [1, 2, 3, 1, 2, 3, 1]

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from tests.extensions.discovery.making import Maker
-from tiered.extensions.discovery.applying import apply_findings, check_same
+from tests.written import Writer
+from tiered.extensions.discovery.applying import _replace, apply_findings, check_same
 from tiered.extensions.discovery.expressions import ExpressionTable
 from tiered.extensions.discovery.mining import (
     Finding,
     Mined,
     _GraphSearch,
+    _has_key,
     _has_own_sizes,
     _SubgraphReader,
     border_values,
@@ -203,6 +205,66 @@ def test_what_saves_how_much_at_how_many_places() -> None:
         assert (mined.subgraphs, mined.kinds, mined.skipped) == counts, text
 
 
+def test_a_value_that_an_annotation_names_stays() -> None:
+    proto = parse("(float[4] x) => (float[4] y) { a = Round(x)  y = Floor(a) }")
+    annotation = proto.graph.quantization_annotation.add(tensor_name="x")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="a")
+    mined = mine(Model.from_proto(proto))
+    assert (mined.findings, mined.subgraphs) == ([], 2)
+
+
+def test_the_shape_of_a_part_follows_from_its_operands() -> None:
+    text = """(float[40] x) => (float[30] y) <int64[1] b = {0}, int64[1] e = {30}> {
+        a = Round(x)  h = Slice(a, b, e)  y = Floor(h) }"""
+    _, mined = _mined(text)
+    assert (mined.findings, mined.kinds, mined.skipped) == ([], 6, 4)
+
+
+def test_operators_are_tried_on_parts_of_few_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """(float[2,3] x) => (float[3] y) <int64[1] b = {0}, int64[1] e = {1}, int64[1] s = {3}>
+        { h = Slice(x, b, e)  y = Reshape(h, s) }"""
+    for most, laws in ((1, []), (2, ["Reshape(Slice(x0))  =>  Gather(x0)"])):
+        monkeypatch.setattr("tiered.extensions.discovery.mining._MOST_STEPS", most)
+        assert [each.law for each in _mined(text)[1].findings] == laws
+
+
+def test_an_expression_without_a_value_equals_nothing() -> None:
+    make = Maker()
+    lost = make.meaning.table.apply("Relu", [make.x], kind=(1, (2, 3)), output=1)
+    wanted = make.meaning.key(make.x)
+    assert not _has_key(make.meaning, lost, wanted)
+    assert not _has_key(make.meaning, make("Neg", make.x), wanted)
+    assert _has_key(make.meaning, make.x, wanted)
+
+
+def test_what_takes_the_place_of_a_subgraph() -> None:
+    make = Maker()
+    table = make.meaning.table
+    x = table.border("x0", 1, (2, 3))
+    two = table.constant(np.array(2, np.float32))
+    (clip,) = make.meaning.applied("Clip", [x, None, two], ())
+    source = make("Abs", make("Neg", x))
+    for target, expected in (
+        (make("Abs", x), "Abs(x)"),
+        (clip, "Clip(x, -, 2.0)"),
+        (make("Neg", clip), "Neg(Clip(x, -, 2.0))"),
+        (make("Transpose", make("Transpose", x, perm=[1, 0]), perm=[1, 0]),
+         "Transpose<perm=(1,0)>(Transpose<perm=(1,0)>(x))"),
+        (x, "x"), (two, "2.0"), (make("Exp", make("Neg", x)), "Exp(Neg(x))"),
+        (make("Reshape", x, [3, 2]), "Reshape(x, [3,2])"),
+    ):  # fmt: skip
+        model = Model.from_proto(
+            parse("(float[2,3] x) => (r) { a = Neg(x)  y = Abs(a)  r = Exp(y) }")
+        )
+        root = model.main.values["y"].producer
+        assert root is not None
+        cut = [*cuts(root, 2)][-1]
+        with model.main.rewrite("a law", root):
+            _replace(model.main, cut, Finding(source, target, "bits"))
+        (operand,) = model.main.outputs[0].producer.inputs  # type: ignore[union-attr]  # it is Exp
+        assert Writer()(operand) == expected
+
+
 def read(text: str, most: int) -> str:
     """Return each subgraph with its borders, as an expression with the shapes of its leaves."""
     model = Model.from_proto(parse(text))
@@ -281,6 +343,12 @@ x k: Add(x0, [[1,2,3,4],[5,6,7,8],[9,10,11,12],[13,14,15,16]]) [4,4] [4,4]: y x 
          "{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18}> { y = Add(x, k) }",
          2, """\
 x k: Add(x0, x1) [3,6] [3,6]: y x k"""),
+        ("(float[2] x, float[2] d = {1,2}) => (float[2] y) { y = Add(x, d) }",
+         2, """\
+x d: Add(x0, x1) [2] [2]: y x d"""),
+        ('(string[2] x) => (string[2] y) <string[2] k = {"a","b"}> { y = StringConcat(x, k) }',
+         2, """\
+x k: StringConcat(x0, ['a','b']) [2] [2]: y x k"""),
         ("(float[2] x) => (y) { a = own.F(x)  y = Abs(a) }",
          2, """\
 x: none

@@ -5,8 +5,10 @@ import pytest
 
 from tests.extensions.discovery.making import Maker
 from tiered.extensions.discovery.enumeration import enumerated
-from tiered.extensions.discovery.expressions import Array, GrammarExpr
+from tiered.extensions.discovery.expressions import Array, ExpressionTable, GrammarExpr
 from tiered.extensions.discovery.grammar import BASES
+from tiered.extensions.discovery.judging import Judged
+from tiered.extensions.discovery.meaning import DomainName
 from tiered.extensions.discovery.neighbours import RuleChange, _changed, _changes, _other, reach
 
 
@@ -62,7 +64,7 @@ def test_dims_of_one_stay() -> None:
 @pytest.mark.parametrize(
     ("array", "other"),
     [
-        (np.array([1.0, 0], np.float32), np.array([1.0, 0.25], np.float32)),
+        (np.array([1.0, 0], np.float32), np.array([1.05, 0.3], np.float32)),
         (np.array([True, False]), np.array([False, True])),
         (np.array([0, 5]), np.array([1, 6])),
         (np.array(3, np.int8), np.array(4, np.int8)),
@@ -84,3 +86,39 @@ def test_a_change_is_of_a_whole_side() -> None:
     assert made.shape == (6, 3)
     same = _changed(source, RuleChange("", {}, {}, {}), other.meaning)
     assert str(same) == str(source)
+
+
+class Judge:
+    """A pipeline that makes Abs(x) of each Ceil, fails on Exp, and leaves all else alone."""
+
+    def __init__(self, table: ExpressionTable, level: int) -> None:
+        self.table = table
+
+    def alone(self, member: GrammarExpr) -> Judged:
+        if "Exp" in str(member):
+            return Judged(member, None, "no Exp")
+        if "Ceil" in str(member):
+            x = next(each for each in member.walk() if not each.is_operator)
+            form = self.table.apply("Abs", [x], kind=(member.dtype, member.shape))
+            return Judged(member, form)
+        return Judged(member, member)
+
+
+def test_the_changes_with_which_a_rule_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.extensions.discovery.neighbours.PipelineJudge", Judge)
+    make = Maker()
+    twice = make("Relu", make("Relu", make.x))
+    (clip,) = make.meaning.applied("Clip", [make.x, None, make.constant(2.0)], ())
+    (again,) = make.meaning.applied("Clip", [clip, None, make.constant(2.0)], ())
+    cases: tuple[tuple[GrammarExpr, GrammarExpr, DomainName, list[str]], ...] = (
+        (twice, make("Relu", make.x), "bits",
+         ["the dim 2 of x", "the dim 3 of x", "Relu: Abs"]),
+        (make("Abs", make("Abs", make.x)), make("Abs", make.x), "bits",
+         ["the dim 2 of x", "the dim 3 of x"]),
+        (again, clip, "bits", ["the dim 2 of x", "the dim 3 of x", "the constant 2."]),
+        (make("Mul", make.x, 1.0), make.x, "bits", ["the dim 2 of x", "the dim 3 of x"]),
+        (make("Add", make("Add", make.x, 1.0), 2.0), make("Add", make.x, 3.0), "reals",
+         ["the dim 2 of x", "the dim 3 of x", "Add: Sub"]),
+    )  # fmt: skip
+    for source, target, domain, expected in cases:
+        assert reach(source, target, 0, domain) == expected, str(source)

@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -214,3 +215,28 @@ def test_known_and_new_tasks_come_in_their_order(tmp_path: Path) -> None:
         (tasks[0], False), (tasks[1], True), (tasks[2], False)
     ]  # fmt: skip
     assert all(known for _, known in survey(tasks, state=state, jobs=4))
+
+
+@pytest.mark.usefixtures("idle")
+def test_new_tasks_are_done_by_several_and_one_by_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools: list[int] = []
+
+    def pool(jobs: int) -> ThreadPoolExecutor:
+        pools.append(jobs)
+        return ThreadPoolExecutor(jobs)
+
+    monkeypatch.setattr(rule_convergence, "ProcessPoolExecutor", pool)
+    tasks = [ConvergenceTask("bools", level, 0, 5) for level in (0, 1, 2)]
+    state = str(tmp_path)
+    assert [was for _, was in survey(tasks[1:2], state=state, jobs=2)] == [False]
+    assert [was for _, was in survey(tasks, state=state, jobs=1)] == [False, True, False]
+    assert pools == []
+    (tmp_path / tasks[0].file).unlink()
+    (tmp_path / tasks[2].file).unlink()
+    found = [*survey(tasks, state=state, jobs=2)]
+    assert [(each.task, was) for each, was in found] == [
+        (tasks[0], False), (tasks[1], True), (tasks[2], False)
+    ]  # fmt: skip
+    assert pools == [2]

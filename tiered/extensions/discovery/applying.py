@@ -30,7 +30,7 @@ def apply_findings(model: Model, findings: list[Finding]) -> int:
         nonlocal applied
         for finding in findings:
             for cut in finding.places:
-                if all(node.is_live and node.graph is model.main for node in cut.nodes):
+                if all(node.graph is model.main for node in cut.nodes):
                     with model.main.rewrite(_LAW, cut.root):
                         _replace(model.main, cut, finding)
                     applied += 1

@@ -144,7 +144,7 @@ class _Level:
             return
         self.count += 1
         found.members.append(expr)
-        if found.best.is_operator and expr.cost < found.best.cost:
+        if expr.cost < found.best.cost:
             found.best = expr
         meaning.forget(expr)
 

@@ -405,7 +405,7 @@ def border_values(expr: GrammarExpr, cut: MinedSubgraph) -> dict[int, Value]:
         if value is None or each.number in found:
             return
         found[each.number] = value
-        if each.is_operator and value.producer in inputs:
+        if value.producer in inputs:
             for operand, read in zip(each.operands, inputs[value.producer], strict=False):
                 if operand is not None:
                     add(operand, read)

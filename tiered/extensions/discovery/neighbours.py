@@ -52,6 +52,8 @@ def reach(source: GrammarExpr, target: GrammarExpr, level: int, domain: DomainNa
     """
     found: list[str] = []
     for change in _changes(source, target):
+        if change.what in found:
+            continue  # of another node of the operator
         meaning = Meaning(ExpressionTable(), domain)
         try:
             first, second = (_changed(side, change, meaning) for side in (source, target))
@@ -89,7 +91,7 @@ def _changes(source: GrammarExpr, target: GrammarExpr) -> Iterator[RuleChange]:
 def _other(array: Array) -> Array:
     """Return other numbers of the same dtype; indices stay small."""
     if array.dtype.kind == "f":
-        return np.asarray(array * 0.75 + 0.25, array.dtype)
+        return np.asarray(array * 0.75 + 0.3, array.dtype)
     if array.dtype.kind == "b":
         return np.asarray(~array)
     return np.asarray(array + np.ones((), array.dtype))

@@ -166,4 +166,4 @@ def _value(attribute: onnx.AttributeProto) -> Any:
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode()
-    return list(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
+    return list(value) if hasattr(value, "__len__") else value
