@@ -9,7 +9,8 @@ from tiered.extensions.debug.as_loaded import compare_with_loaded, layers_agains
 from tiered.support.errors import VerificationError
 from tiered.testing import parse
 
-TEXT = "(float[4] x) => (float[4] y) <float[4] w = {{1,2,3,{last}}}> {{ a = Add(x, w)  y = Abs(a) }}"
+TEXT = """(float[4] x) => (float[4] y) <float[4] w = {{1,2,3,{last}}}> {{
+    a = Add(x, w)  y = Abs(a) }}"""
 
 
 def test_a_model_is_compared_with_the_loaded_one_or_with_a_file(tmp_path: Path) -> None:
