@@ -75,9 +75,7 @@ def test_a_norm_without_a_bias_may_have_a_sum_that_others_read() -> None:
     assert_rewrites(
         PASS,
         graph(nodes.replace(", b)", ")"), inputs, outputs),
-        graph(
-            f"{embedded('ids, , w, p, , s, zero, , at')} n = Shape(sum)", inputs, outputs
-        ),
+        graph(f"{embedded('ids, , w, p, , s, zero, , at')} n = Shape(sum)", inputs, outputs),
         backend=ORT,
     )
 
@@ -137,6 +135,14 @@ TWO = "int32[B,S] ids, int32[1,S] at"
                 "float[B,S,2] y, int64[3] n",
             ),
             "scale or bias is computed, perhaps from the sum",
+        ),
+        (
+            graph(
+                PLAIN.replace("(w,", "(u,").replace("(p,", "(v,").replace("s, b)", "r)"),
+                f"{TWO}, float[U,D] u, float[V,D] v, float[D] r",
+                "float[B,S,D] y",
+            ),
+            "the size of the missing bias is not known",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered.graph.core.types import Shape
 from tiered.rewriter.idioms.normalization import layer_norm
 
 _is_one = const(lambda array: bool((array == 1).all()))
@@ -23,10 +24,9 @@ def fuse_affine_into_layernorm(
 
     The scale goes into a norm with scale 1, the bias into a norm without one.
     """
-    if x.rank is None or not x.has_rank_of(node.output):
+    if x.shape is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
-    start = int(norm.attr("axis")) % x.rank
-    normed = None if x.shape is None else x.shape[start:]
+    normed = x.shape[int(norm.attr("axis")) % len(x.shape) :]
     operands = [
         operand if operand is None else _fitted(graph, operand, normed) for operand in (scale, bias)
     ]
@@ -35,11 +35,9 @@ def fuse_affine_into_layernorm(
     return layer_norm(graph, x, *operands, **norm.attributes)
 
 
-def _fitted(
-    graph: Graph, operand: Value, wanted: tuple[int | str | None, ...] | None
-) -> Value | None:
+def _fitted(graph: Graph, operand: Value, wanted: Shape) -> Value | None:
     """Return an operand in the shape of the normalised dims; None if it does not fit them."""
-    if wanted is None or operand.shape is None:
+    if operand.shape is None:
         return None
     if operand.shape == wanted and None not in wanted:
         return operand

@@ -64,7 +64,9 @@ def fuse_embed_layernorm(
         return Skip("scale or bias is computed, perhaps from the sum")
     assert scale.dtype is not None
     if bias is None:
-        bias = graph.constant(np.zeros(scale.static_shape or (), DataType(scale.dtype).numpy))
+        if not isinstance(shape[2], int):
+            return Skip("the size of the missing bias is not known")
+        bias = graph.constant(np.zeros(shape[2], DataType(scale.dtype).numpy))
     words, segments = others[0], others[1] if len(others) > 1 else (None, None)
     result, _, total = graph.op("com.microsoft").EmbedLayerNormalization(
         *(_short(graph, words[1]), _short(graph, segments[1])),
@@ -80,10 +82,10 @@ def fuse_embed_layernorm(
 
 def _is_one_each(graph: Graph, at: Value, shape: tuple[Any, ...]) -> bool:
     """Return whether there is one position id per token, for all sequences or for each."""
-    length = at.dim(1) if at.rank == 2 and at.dim(0) in (1, shape[0]) else None
+    length = at.dim(1) if at.dim(0) in (1, shape[0]) else None
     if isinstance(length, str) and isinstance(shape[1], str):
         return graph.model.dims.broadcast(shape[1], length) == shape[1]
-    return length is not None and length == shape[1]
+    return bool(length == shape[1])
 
 
 def _short(graph: Graph, ids: Value | None) -> Value | None:

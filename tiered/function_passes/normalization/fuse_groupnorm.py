@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Constant, Graph, Node, Skip, Value, const, op, rewrite, var
 
 _FIRST_OPSET = 21
 """In opset 18 the operator has one scale and bias per group, not per channel."""
@@ -26,8 +26,8 @@ def fuse_groupnorm(
     back: Node,
     x: Value,
     epsilon: float,
-    scale: Value,
-    bias: Value,
+    scale: Constant,
+    bias: Constant,
 ) -> Value | Skip:
     """Normalise groups of channels by one operator.
 
@@ -47,7 +47,7 @@ def fuse_groupnorm(
     vectors = []
     for value in (scale, bias):
         array = value.const
-        if array is None or array.ndim > len(shape) or array.size not in (1, channels):
+        if array.ndim > len(shape) or array.size not in (1, channels):
             return Skip("scale or bias is not per channel")
         if array.size > 1 and array.shape[-len(wanted) :] != wanted:
             return Skip("scale or bias is not along the channels")

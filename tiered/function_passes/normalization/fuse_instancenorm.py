@@ -7,9 +7,9 @@ from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewr
 from tiered.rewriter.idioms.normalization import layer_norm_pattern, norm_epsilon
 from tiered.rewriter.idioms.signs import zero_sign_matters
 
-_norm = op.InstanceNormalization(
-    var.x, const(name="scale"), const(name="bias"), attrs=...
-).bind("norm")
+_norm = op.InstanceNormalization(var.x, const(name="scale"), const(name="bias"), attrs=...).bind(
+    "norm"
+)
 
 
 @rewrite(
@@ -99,6 +99,6 @@ def _per_channel(
 ) -> NDArray[np.generic] | None:
     """Return one number per channel, None if they differ within a channel."""
     sizes = (1,) * ((rank or 0) - array.ndim) + array.shape
-    if rank is None or len(sizes) != rank or sizes[1] not in (1, channels):
+    if len(sizes) != rank or sizes[1] not in (1, channels):
         return None
     return np.broadcast_to(array.ravel(), (channels,)) if array.size == sizes[1] else None

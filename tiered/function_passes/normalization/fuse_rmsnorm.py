@@ -32,15 +32,13 @@ def fuse_rmsnorm(
         return found
     if graph.opset() < _FIRST_OPSET:
         return Skip("opset {} of domain '' has no RMSNormalization", graph.opset())
-    return graph.op.RMSNormalization(
-        x, found.ones(graph), axis=found.axis, epsilon=found.epsilon
-    )
+    return graph.op.RMSNormalization(x, found.ones(graph), axis=found.axis, epsilon=found.epsilon)
 
 
 def _scale(graph: Graph, node: Node, x: Value, norm: Node, scale: Value) -> Value | Skip:
-    if x.rank is None or not x.has_rank_of(node.output):
+    if x.shape is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
-    normed = x.shape[int(norm.attr("axis")) % x.rank :] if x.shape is not None else ()
+    normed = x.shape[int(norm.attr("axis")) % len(x.shape) :]
     if scale.shape != normed or None in normed:
         return Skip("the scale is not per element")
     result: Value = graph.op.RMSNormalization(x, scale, **norm.attributes)

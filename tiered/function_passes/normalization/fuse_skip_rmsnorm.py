@@ -21,7 +21,7 @@ def fuse_skip_rmsnorm(
     added = x.producer
     if added is None or not added.is_op("Add") or added.graph is not graph:
         return Skip("the normalised value is not a sum")
-    first, second = added.inputs
+    first, second = added.given(0), added.given(1)
     shape = x.shape
     if shape is None or None in shape or len(shape) not in (2, 3):
         return Skip("the sum is not known to have 2 or 3 dims")
@@ -29,7 +29,7 @@ def fuse_skip_rmsnorm(
         return Skip("a constant adds dims to the sum")
     if not shape[-1]:
         return Skip("there is nothing to normalise")
-    if first is None or second is None or first.shape != shape or second.shape != shape:
+    if first.shape != shape or second.shape != shape:
         return Skip("an addend is broadcast")
     if axes.const is None or not same_axes(axes.const.ravel(), [-1], len(shape)):
         return Skip("it is not over the last dim alone")

@@ -21,16 +21,16 @@ def replace_bn_with_conv(
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):
         return norm
-    if x.rank is None or x.rank < 3 or x.dtype is None:
+    if x.shape is None or len(x.shape) < 3 or x.dtype is None:
         return Skip("spatial dims or dtype are not known")
     if x.dtype == DataType.DOUBLE:
         return Skip("Conv has no kernel for doubles")
-    if x.shape is not None and 0 in x.shape[1:]:
+    if 0 in x.shape[1:]:
         return Skip("onnxruntime rejects convolution of empty images")
     vectors = norm.as_product_and_sum(x.dtype)
     if isinstance(vectors, Skip):
         return vectors
-    spatial = [1] * (x.rank - 2)
+    spatial = [1] * (len(x.shape) - 2)
     weight = graph.constant(vectors[0].reshape(-1, 1, *spatial), scale.name)
     bias = graph.constant(vectors[1], shift.name)
     return graph.op.Conv(x, weight, bias, kernel_shape=spatial, group=len(vectors[0]))
