@@ -116,17 +116,20 @@ def test_a_model_that_does_not_run_is_converted_without() -> None:
 
 
 def beyond(
-    nodes: str, largest: float, *, margin: float = 1.0, opset: int = 12
+    nodes: str, largest: float, *, margin: float = 1.0, opset: int = 12, **others: float
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return what leaves float16, for an input of rows of eight equal numbers."""
     model = Model.from_proto(
         parse(
-            f"""(float[N,8] x) => (float[A,B] y) <float big = {{1e6}}, float low = {{-60000}},
-            float high = {{60000}}> {{ {nodes} }}""",
+            f"""(float[N,8] x, float[1] d) => (float[A,B] y)
+            <float big = {{1e6}}, float[1] d = {{1e6}}, float low = {{-60000}},
+            float high = {{60000}}, float least = {{-65504}},
+            float most = {{65504}}> {{ {nodes} }}""",
             opset=opset,
         )
     )
-    feeds = [{"x": np.full((2, 8), largest, np.float32)}]
+    given = {name: np.array([number], np.float32) for name, number in others.items()}
+    feeds = [{"x": np.full((2, 8), largest, np.float32), **given}]
     order = list(model.main.topological_order())
     found = beyond_range(model, order, feeds, DataType.FLOAT16, margin=margin)
     return (
@@ -145,7 +148,11 @@ def beyond(
         ("y = Neg(x)", 6e-6, 1, "x y"),
         ("y = Neg(x)", 8e-6, 1, ""),
         ("c = Clip(x, low, high)  y = Neg(c)", 6e4, 2, "x"),
+        ("c = Clip(x, least, most)  y = Neg(c)", 65504, 2, "x"),
+        ("c = Clip(x, , most)  y = Neg(c)", 1, 1, ""),
+        ("i = Cast<to=7>(x)  j = Mul(i, i)  y = Cast<to=1>(j)", 60000, 1, "y"),
         ("m = Min(x, big)  y = Neg(m)", 1, 1, ""),
+        ("y = Mul(x, d)", 0.01, 1, "d"),
     ],
 )
 def test_a_value_is_beyond_by_the_largest_number_and_the_margin(
@@ -154,6 +161,10 @@ def test_a_value_is_beyond_by_the_largest_number_and_the_margin(
     values, inner = beyond(nodes, largest, margin=margin)
     assert sorted(values) == names.split()
     assert inner == {}
+
+
+def test_a_default_counts_where_nothing_is_fed() -> None:
+    assert beyond("y = Mul(x, d)", 1, d=3) == ({}, {})
 
 
 MEAN = "y = ReduceMean<axes = [1], keepdims = 1>(x)"
@@ -166,6 +177,7 @@ MEAN = "y = ReduceMean<axes = [1], keepdims = 1>(x)"
         (MEAN, 8188, 1, ""),  # the sum is 65504
         (MEAN, 8189, 1, "a sum up to 6.55e+04 inside"),
         (MEAN, 8188, 1.01, "a sum up to 6.55e+04 inside"),
+        ("y = ReduceMean<axes = [0], keepdims = 1>(x)", 40000, 1, "a sum up to 8e+04 inside"),
         ("t = Transpose(x)  y = ReduceMax<axes = [1], keepdims = 1>(t)", 20000, 1, ""),
         (
             "u = ReduceMax<axes = [1], keepdims = 1>(x)"

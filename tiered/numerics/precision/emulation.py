@@ -60,9 +60,9 @@ def _plan(graph: Graph) -> Iterator[_Widened]:
         narrow = set[str]()
         operands = list[int]()
         for place, value in enumerate(node.inputs):
-            formal = formal_of(schema, place) if value is not None else None
-            if value is None or formal is None or value.dtype not in _LOW:
+            if value is None or value.dtype not in _LOW:
                 continue
+            formal = formal_of(schema, place)
             if DataType.FLOAT in formal.dtypes:
                 operands.append(place)
                 narrow.add(formal.parameter)

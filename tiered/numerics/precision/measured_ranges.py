@@ -26,6 +26,8 @@ _ROOTS: Final = frozenset({"LpPool", "ReduceL2"})
 _SQUARES: Final = frozenset({"GroupNormalization", "InstanceNormalization", "LpNormalization"})
 """Operators that compute squares of what they read, in its type."""
 
+_LOGARITHMS: Final = {"LogSoftmax": -1, "ReduceLogSum": 1}
+"""Operators whose results are logarithms of a number that is computed in the type; the sign."""
 
 _FEW_DIGITS: Final = 8
 """Numbers that are all below the normal ones of a type by this factor have three digits fewer."""
@@ -91,10 +93,7 @@ def _seen(model: Model, nodes: Sequence[Node], feeds: Sequence[Feeds]) -> Mappin
         value.name: value
         for node in nodes
         for value in (*node.inputs, *node.outputs)
-        if value is not None
-        and value.dtype == DataType.FLOAT
-        and not value.is_constant
-        and value.owner.is_main
+        if value is not None and value.dtype == DataType.FLOAT and not value.is_constant
     }
     masks = mask_limits(model, feeds)
     seen = {
@@ -127,9 +126,9 @@ def _defaults(values: Iterable[Value], feeds: Feeds) -> list[tuple[str, Any]]:
 
 def _inner(node: Node, seen: Mapping[Value, _Found], narrow: Narrow, margin: float) -> str:
     """Return which numbers inside of a node may leave the range of a type; empty if none do."""
-    source, output = node.input(0), next(iter(node.outputs), None)
-    if node.domain or source is None or output is None:
+    if node.domain or node.op_type not in _MEANS | _ROOTS | _SQUARES | _LOGARITHMS.keys():
         return ""
+    source, output = node.given(0), node.output
     if source not in seen or output not in seen:
         return ""
     read, made = seen[source], seen[output]
@@ -139,8 +138,7 @@ def _inner(node: Node, seen: Mapping[Value, _Found], narrow: Narrow, margin: flo
     squared = {**dict.fromkeys(_ROOTS, made), **dict.fromkeys(_SQUARES, read)}.get(node.op_type)
     if squared is not None and squared.magnitude**2 * margin > narrow.largest:
         return f"squares up to {squared.magnitude**2:.3g} inside"
-    # The results of these are logarithms of a number that is computed in the type.
-    sign = {"LogSoftmax": -1, "ReduceLogSum": 1}.get(node.op_type)
+    sign = _LOGARITHMS.get(node.op_type)
     if sign is not None and not narrow.holds(math.exp(sign * min(made.magnitude, 700.0))):
         return f"e^{sign * made.magnitude:.3g} inside"
     return ""

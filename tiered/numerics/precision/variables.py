@@ -225,23 +225,22 @@ class _Collector:
     ) -> None:
         """Make one variable of what a body passes on."""
         values = [value for value in (inside, output) if value is not None]
-        read = [node.inputs[place] for place in operands]
+        read = [node.given(place) for place in operands]
         read += [body.outputs[place] for body, place in results]
-        if not any(value is not None and value.dtype == self.wide for value in (*values, *read)):
+        if not any(value.dtype == self.wide for value in (*values, *read)):
             return
-        kept = self.refusal or self.narrowing.keep(node)
-        formal = node.schema and output_formal_of(node.schema, 0)
-        if not formal or self.low not in formal.dtypes:
+        kept, schema = self.refusal or self.narrowing.keep(node), node.schema
+        assert schema is not None, "If, Loop and Scan have one in each opset that has them"
+        if self.low not in output_formal_of(schema, 0).dtypes:
             kept = f"{node.op_type} has no {self.low.name.lower()}"
-        if any(value is not None and value.dtype != self.wide for value in (*values, *read)):
+        if any(value.dtype != self.wide for value in (*values, *read)):
             kept = "a value of unknown type"
         variable = self.new(kept, node=node)
         variable.values += values
         variable.uses += [VariableUse(node, place) for place in operands]
         variable.uses += [VariableUse(body, place) for body, place in results]
         for value in (*values, *read):
-            if value is not None:
-                variable.keep(self.narrowing.refuse(value))
+            variable.keep(self.narrowing.refuse(value))
 
     def _visit_if(self, node: Node) -> None:
         for place, output in enumerate(node.outputs):

@@ -191,9 +191,9 @@ class _Quantization:
             return nullcontext()
         self.on_step("rounding weights")
         axes = (
-            (unit.node, channel_axis(unit.node, 1, value.rank or 0))
+            (unit.node, channel_axis(unit.node, 1, unit.node.given(1).rank or 0))
             for unit in plan.units
-            if unit.roles.get(1) == "weight" and (value := unit.node.input(1)) is not None
+            if unit.roles.get(1) == "weight"
         )
         known = [(node, axis) for node, axis in axes if axis is not None]
         return Rounding(self.model, readers_of(known), feeds)

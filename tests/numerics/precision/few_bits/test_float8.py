@@ -71,6 +71,13 @@ def test_what_is_multiplied_is_quantised(line: str, count: int) -> None:
     assert len(model.main.nodes_of("QuantizeLinear")) == count
 
 
+def test_a_table_stays() -> None:
+    text = TEXT.replace("float[2,4] z", "int64[2] z")
+    model, _, nodes, _ = converted("g = Gather(w, z)  y = Add(x, g)", text=text)
+    assert ops(model) == ["Gather", "Add"]
+    assert nodes == {"g": "Gather multiplies nothing"}
+
+
 def test_images_are_quantised_and_biases_are_not() -> None:
     text = f"""(float[1,4,2,2] x, float[4] b) => (float[1,4,2,2] y)
         <float[4,4,1,1] w = {{{NUMBERS}}}> {{ y = NODES(x, w, b) }}"""
@@ -169,7 +176,7 @@ def test_readers_with_other_exponents_have_a_pair_each() -> None:
     assert found[0] == "1 value quantised to float8e4m3fn"
 
 
-@pytest.mark.parametrize(("largest", "scale"), [(896.0, 2.0), (0.0, 1.0)])
+@pytest.mark.parametrize(("largest", "scale"), [(896.0, 2.0), (0.0, 1.0), (np.nan, 1.0)])
 def test_a_measured_scale_fits_the_largest_number(largest: float, scale: float) -> None:
     """A scale of 0 would divide by it."""
     feeds = {"x": np.full((2, 4), -largest, np.float32), "z": np.zeros((2, 4), np.float32)}
@@ -183,3 +190,5 @@ def test_an_input_that_callers_may_feed_is_named_before_ir_4() -> None:
         (float[2,4] x, float[4,4] w = {{{NUMBERS}}}) => (float[2,4] y) {{ y = MatMul(x, w) }}"""
     _, _, nodes, _ = converted("", text=text)
     assert nodes["y"].startswith("the weight is an input, as all are before IR 4")
+    _, _, nodes, _ = converted("", text=text.replace("ir_version: 3", "ir_version: 4"))
+    assert nodes == {}

@@ -78,6 +78,7 @@ def test_a_weight_without_a_form_is_named(head: str, weight: str, nodes: str, be
         "t = Transpose<perm = [0,1]>(w)  a = Reshape(x, s)  y = MatMul(a, t)",
         "t = Transpose(w)  a = Add(x, t)  y = MatMul(x, t)",
         "t = Transpose(square)  y = MatMul(t, t)",
+        "t = Transpose(square)  a = Reshape(x, s)  y = Gemm(x, a, t)",
         "t = Transpose(w)  y = Neg(x)",
         "y = Gemm<transA = 1>(w, x)",
         "y = vendor.MatMul(x, w)",
@@ -233,11 +234,11 @@ def test_a_weight_that_callers_may_feed_is_none() -> None:
 
 
 def test_a_weight_is_small_or_not_smaller_up_to_a_size() -> None:
-    def because(shape: str, least: int, form: WeightFormat) -> str:
+    def because(shape: str, least: int, form: WeightFormat, dtype: str = "float") -> str:
         rows, columns = map(int, shape.split(","))
         ones = ",".join("1" * (rows * columns))
         model = parsed(
-            f"(float[2,{rows}] x) => (float[2,{columns}] y) <float[{shape}] w = {{{ones}}}> "
+            f"({dtype}[2,{rows}] x) => ({dtype}[2,{columns}] y) <{dtype}[{shape}] w = {{{ones}}}> "
             "{ y = MatMul(x, w) }"
         )
         ((value, uses),) = readers_in(model)[0].items()
@@ -250,3 +251,9 @@ def test_a_weight_is_small_or_not_smaller_up_to_a_size() -> None:
     assert [because(shape, 1, eight) for shape in ("1,4", "2,4")] == ["not smaller", ""]
     four = int4_format(4)
     assert [because(shape, 1, four) for shape in ("1,4", "2,4")] == ["not smaller", ""]
+    # 4 bits, and three scales of 20 for each column, instead of five halves.
+    halves = "float16"
+    assert [because(shape, 1, int4_format(2), halves) for shape in ("5,4", "6,4")] == [
+        "not smaller",
+        "",
+    ]

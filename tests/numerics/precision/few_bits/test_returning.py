@@ -1,13 +1,14 @@
 """convert_within: what returns to float for a budget, and what the search leaves as it was."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
 from tests.module_passes.precision.weights import apply, with_weight
-from tiered import Model, Node, PassContext, get_pass
+from tiered import DataType, Model, Node, PassContext, Skip, Unable, get_pass
 from tiered.numerics.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.numerics.precision.lower import OnFound, OnSkip
 from tiered.support.errors import UsageError, VerificationError
@@ -59,6 +60,69 @@ def test_the_worst_returns_first() -> None:
     assert names == ["good", "b"]
     (text,) = found
     assert text.startswith("measured on 1 given input by onnxruntime: relative 0.00100")
+
+
+@pytest.mark.usefixtures("without_effects")
+def test_without_gradients_the_error_alone_decides() -> None:
+    assert factors_after("relative<=0.01")[0] == ["good", "b"]
+
+
+@pytest.fixture
+def without_effects(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "tiered.numerics.precision.few_bits.returning.effects_for"
+    monkeypatch.setattr(path, lambda *given: None)
+
+
+def test_inputs_are_for_a_budget() -> None:
+    OutputBudget().check_read()
+    OutputBudget(limit="relative<=1", inputs=(FEEDS,)).check_read()
+    with pytest.raises(UsageError, match="inputs have no effect without a budget"):
+        OutputBudget(inputs=(FEEDS,)).check_read()
+
+
+CODED = (
+    "(float[4] x) => (float[4] y) <int8[4] q = {1,2,3,4}, float s = {1}> "
+    "{ h = DequantizeLinear(q, s) y = Mul(x, h) }"
+)
+SMALL, UNABLE = Skip("it is small"), Unable("it is unable")
+NOTHING = Unable("no node is quantised: 1 Mul: it is small")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "options", "said"),
+    [
+        (CHAIN, None, {}, []),
+        (CHAIN, SMALL, {}, [SMALL, NOTHING]),
+        (CHAIN, SMALL, {"low": DataType.INT8}, [SMALL, NOTHING]),
+        (CODED, SMALL, {"low": DataType.FLOAT8E4M3FN}, [SMALL, NOTHING]),
+        (CODED, SMALL, {"low": DataType.INT8}, [SMALL]),
+        (CHAIN, UNABLE, {}, [UNABLE]),
+        (CHAIN, UNABLE, {"was_converted": True}, [Skip("it is unable")]),
+        (CHAIN, SMALL, {"was_converted": True}, [SMALL]),
+        (
+            CODED,
+            SMALL,
+            {"low": DataType.INT8, "limit": "relative<=1"},
+            [Skip("the model has int8 already")],
+        ),
+    ],
+)
+def test_what_is_said_where_nothing_is_converted(
+    text: str, reason: Skip | None, options: dict[str, Any], said: list[Skip]
+) -> None:
+    model, found = Model.from_proto(parse(text)), list[Skip]()
+    (node, *_) = model.main.nodes_of("Mul")
+
+    def idle(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> Collection[Node]:
+        if reason is not None:
+            on_skip(node, reason)
+        return ()
+
+    budget = OutputBudget(limit=options.pop("limit", ""))
+    convert_within(
+        model, idle, budget, print, lambda node, skip: found.append(skip), what="node", **options
+    )
+    assert list(map(repr, found)) == list(map(repr, said))
 
 
 def test_nothing_returns_if_the_budget_holds() -> None:

@@ -182,11 +182,9 @@ def _is_constant_product(node: Node) -> bool:
 def _data(node: Node) -> Iterator[tuple[int, Value]]:
     """Yield the operands that are no constants, and not quantised already."""
     for place in range(_OPERANDS[node.op_type]):
-        value = node.input(place)
-        if value is None or value.is_constant:
-            continue
+        value = node.given(place)
         producer = value.producer
-        if producer is None or producer.op_type != "DequantizeLinear":
+        if not value.is_constant and (producer is None or producer.op_type != "DequantizeLinear"):
             yield place, value
 
 

@@ -83,8 +83,7 @@ def _place(node: Node) -> int | None:
         return 0 if readers and is_right and not output.is_graph_output else None
     if node.domain or node.op_type not in WEIGHTS:
         return None
-    first = node.input(0)
-    is_left = node.op_type == "MatMul" and first is not None and first.is_constant
+    is_left = node.op_type == "MatMul" and node.given(0).is_constant
     return 0 if is_left or node.op_type == "Gather" else 1
 
 

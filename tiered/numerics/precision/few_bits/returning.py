@@ -85,13 +85,13 @@ def convert_within(
         RuntimeFailure: there is a budget, and onnxruntime does not run the model.
         VerificationError: the budget does not hold with all nodes of the main graph in float.
     """
-    has_codes = low is not None and _is_converted(model, low)
-    was_converted = was_converted or has_codes
+    codes = low.name.lower() if low is not None and _is_converted(model, low) else ""
+    was_converted = was_converted or bool(codes)
     kept: Mapping[Node, str] = {}
     if budget.limit:
         limit = budget_of(budget.limit)
-        if low is not None and has_codes:
-            on_skip(None, Skip("the model has {} already", low.name.lower()))
+        if codes:
+            on_skip(None, Skip("the model has {} already", codes))
             return
         kept = _ReturnSearch(model, convert, limit, budget).returned(on_found)
     skipped = list[tuple[Node | None, Skip]]()
@@ -111,8 +111,7 @@ def convert_within(
 def _is_converted(model: Model, low: DataType) -> bool:
     """Return whether codes of a dtype are dequantised anywhere."""
     nodes = (node for graph in model.graphs() for node in graph.nodes_of("DequantizeLinear"))
-    codes = (node.input(0) for node in nodes)
-    return any(value is not None and value.dtype == low for value in codes)
+    return any(node.given(0).dtype == low for node in nodes)
 
 
 class _ReturnSearch:
