@@ -139,3 +139,14 @@ def test_a_zero_taken_from_minus_x_stays() -> None:
                                    "g = Neg(x)  h = Neg(z)  y = Mul<axis=0, broadcast=1>(g, h)"])  # fmt: skip
 def test_before_opset_7_operands_broadcast_by_other_rules(nodes: str) -> None:
     assert_unchanged(PASS, f"(float[2,3] x, float[2] z) => (float[2,3] y) {{ {nodes} }}", opset=6)
+
+
+def test_a_constant_of_more_than_1024_numbers_keeps_its_sign() -> None:
+    def model(count: int, number: int, nodes: str) -> str:
+        constant = f"float[{count}] c = {{{','.join([str(number)] * count)}}}"
+        return f"(float[{count}] x) => (float[{count}] y) <{constant}> {{ {nodes} }}"
+
+    nodes = "h = Mul(x, c)  y = Neg(h)"
+    assert_rewrites(PASS, model(1024, 3, nodes), model(1024, -3, "y = Mul(x, c)"), runtime="none")
+    because = "no operand of the product is a small constant"
+    assert_unchanged(PASS, model(1025, 3, nodes), because=because)

@@ -49,13 +49,14 @@ def test_a_factor_that_adds_dims_stays() -> None:
 
 
 def test_large_constants_are_left_alone() -> None:
-    many = ",".join(["2"] * 1025)
-    assert_unchanged(
-        PASS,
-        f"(float[N,1025] x) => (float[N,1025] y) <float[1025] c = {{{many}}}>"
-        " { h = Add(x, c)  y = Neg(h) }",
-        because="the constant is large",
-    )
+    def model(count: int, number: int, nodes: str) -> str:
+        constant = f"float[{count}] c = {{{','.join([str(number)] * count)}}}"
+        return f"(float[N,{count}] x) => (float[N,{count}] y) <{constant}> {{ {nodes} }}"
+
+    nodes = "h = Add(x, c)  y = Neg(h)"
+    assert_unchanged(PASS, model(1025, 2, nodes), because="the constant is large")
+    made = model(1024, -2, "y = Sub(c, x)")
+    assert_rewrites(PASS, model(1024, 2, nodes), made, runtime="none")
 
 
 def test_an_unknown_dtype_is_left_alone() -> None:

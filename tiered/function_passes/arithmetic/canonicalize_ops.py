@@ -57,8 +57,8 @@ def _has_constant_left(node: Node) -> bool:
 def _split_biases(graph: Graph, ctx: PassContext) -> None:
     for op_type in ("Conv", "ConvTranspose", "Gemm"):
         for node in graph.nodes_of(op_type):
-            x, w, bias = node.input(0), node.input(1), node.input(2)
-            if x is None or bias is None:
+            x, w, bias = node.given(0), node.given(1), node.input(2)
+            if bias is None:
                 continue
             reason = _why_not_split(node, x)
             if reason is not None:
@@ -73,7 +73,7 @@ def _split_biases(graph: Graph, ctx: PassContext) -> None:
 def _summand(graph: Graph, node: Node, x: Value, bias: Value) -> Value:
     """Return the bias in the shape and scale in which it is added."""
     if node.op_type != "Gemm":
-        ones = [1] * ((x.rank or 0) - 2)
+        ones = [1] * len((x.shape or ())[2:])
         return graph.op.Reshape(bias, np.array([-1, *ones], np.int64)) if ones else bias
     beta = node.attr("beta")
     return bias if beta == 1 else graph.op.Mul(bias, float(beta))

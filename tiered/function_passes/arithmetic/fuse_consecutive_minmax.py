@@ -51,7 +51,7 @@ def _spelled_out(operands: Sequence[Value], node: Node) -> tuple[list[Value], Sk
     reason = None
     for value in operands:
         inner = value.producer
-        if inner is None or not _is_same_kind(value, node):
+        if inner is None or not inner.is_op(node.op_type):
             flat.append(value)
         elif not value.is_only_read_by(node):
             flat.append(value)

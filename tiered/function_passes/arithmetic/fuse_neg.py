@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import ARITHMETIC
 
 _MAY_NEGATE: Final = ("Div", "Mul", "Neg", "Sub")
@@ -24,7 +24,7 @@ def fuse_neg(graph: Graph, ctx: PassContext) -> None:
     if graph.opset() < _OLDEST:
         return
     for node in _near_a_minus(graph):
-        if not node.is_live or node.has_references or node.output.dtype is None:
+        if not node.is_live or node.output.dtype is None:
             continue
         found = _fused(graph, node)
         if isinstance(found, Skip):
@@ -42,7 +42,7 @@ def _near_a_minus(graph: Graph) -> list[Node]:
     found: dict[Node, None] = {}
     for op_type in _MAY_NEGATE:
         for node in graph.nodes_of(op_type):
-            if not node.has_references and _operand_of_neg(node) is not None:
+            if _operand_of_neg(node) is not None:
                 readers = (each for each in node.output.readers if each.graph is graph)
                 found |= dict.fromkeys((node, *readers))
     order = ("Neg", *ARITHMETIC)
@@ -55,9 +55,6 @@ _Fused = tuple[str, str, tuple[Value | np.ndarray[tuple[int, ...], np.dtype[np.g
 
 def _fused(graph: Graph, node: Node) -> _Fused | Skip | None:
     """Return the law, and the operator and the operands that replace a node; "" for none."""
-    first, second = node.input(0), node.input(1)
-    if first is None:
-        return None
     inner = _operand_of_neg(node)
     if inner is not None:
         x = _negated(inner)
@@ -66,25 +63,22 @@ def _fused(graph: Graph, node: Node) -> _Fused | Skip | None:
         if node.op_type == "Sub":
             return "Sub(-0.0, x) => Neg(x)", "Neg", (inner,)
         return _into_producer(node, inner)
-    if second is None:
-        return None
+    first, second = node.given(0), node.given(1)
     x, y = _negated(first), _negated(second)
     if node.op_type in ("Mul", "Div"):
         return _product(node, (first, second), (x, y))
     if y is not None:
         other = "Sub" if node.op_type == "Add" else "Add"
         return f"{node.op_type}(x, Neg(y)) => {other}(x, y)", other, (first, y)
-    if x is not None and node.op_type == "Add":
+    if x is None:
+        return None
+    if node.op_type == "Add":
         return "Add(Neg(x), y) => Sub(y, x)", "Sub", (second, x)
-    flipped = None if x is None else _flipped(second)
-    if x is None or flipped is None or not flipped.all():
+    flipped = _flipped(second)
+    if flipped is None or not flipped.all():
         # Of zeros, `eliminate_nop_arithmetic` drops those that change nothing.
         return None
     return "Sub(Neg(x), c) => Sub(-c, x)", "Sub", (flipped, x)
-
-
-def _is_float(node: Node) -> bool:
-    return DataType(node.output.dtype or 0).is_float
 
 
 def _product(
@@ -94,7 +88,7 @@ def _product(
     law = f"{node.op_type} of Neg(x) => {node.op_type} without Neg"
     if negated == (None, None):
         return None
-    if node.op_type == "Div" and not _is_float(node):
+    if node.op_type == "Div" and not node.output.is_float:
         return Skip("a quotient of integers may overflow")
     if negated[0] is not None and negated[1] is not None:
         return law, node.op_type, (negated[0], negated[1])
@@ -112,13 +106,11 @@ def _into_producer(node: Node, inner: Value) -> _Fused | Skip | None:
     producer = inner.producer
     if producer is None or producer.domain or producer.op_type not in ("Mul", "Div"):
         return None
-    if producer.has_references:
-        return None
     law = f"Neg({producer.op_type}(x, c)) => {producer.op_type}(x, -c)"
     first, second = producer.given(0), producer.given(1)
     if not inner.is_only_read_by(node):
         return Skip("the product has other consumers")
-    if producer.op_type == "Div" and not _is_float(node):
+    if producer.op_type == "Div" and not node.output.is_float:
         return Skip("the negative of a quotient of integers may overflow")
     for at, value in enumerate((first, second)):
         flipped = _flipped(value)
@@ -130,25 +122,25 @@ def _into_producer(node: Node, inner: Value) -> _Fused | Skip | None:
 def _flipped(value: Value) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None:
     """Return the negative of a constant; None for a large one, and for no constant."""
     tensor = value.tensor
-    if tensor is None or value.const is None or tensor.size > _MOST:
-        return None
-    return np.asarray(np.negative(value.const))
+    array = None if tensor is None or tensor.size > _MOST else value.const
+    return None if array is None else np.asarray(np.negative(array))
 
 
 def _negated(value: Value) -> Value | None:
     """Return what a value is minus of."""
     node = value.producer
-    return None if node is None or node.has_references else _operand_of_neg(node)
+    return None if node is None else _operand_of_neg(node)
 
 
 def _operand_of_neg(node: Node) -> Value | None:
     """Return the operand of a node that computes minus it."""
     if node.domain or node.op_type not in _MAY_NEGATE:
         return None
-    first, second = node.input(0), node.input(1)
+    first = node.given(0)
     if node.op_type == "Neg":
         return first
-    if first is None or second is None or node.output.shape is None:
+    second = node.given(1)
+    if node.output.shape is None:
         return None
     if node.op_type in ("Mul", "Div") and _is(second, -1) and first.shape == node.output.shape:
         return first

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Constant, Graph, Node, Skip, Value, const, op, rewrite, var
 from tiered.rewriter.idioms.constant_pairs import MOST_COMBINED
 from tiered.rewriter.idioms.signs import zero_sign_matters
 
@@ -34,7 +34,7 @@ def fuse_neg_into_sub(
         return Skip("the dtype of x is not known")
     if minus is not None and minus.rank != 0 and not x.has_rank_of(node.output):
         return Skip("the factor may add dims")
-    if DataType(x.dtype).is_float and zero_sign_matters(node.output):
+    if zero_sign_matters(node.output):
         return Skip("a consumer reads the sign of a zero")
     if b is not None:
         return graph.op.Sub(b, x)

@@ -18,7 +18,7 @@ def group_constants(graph: Graph, node: Node, x: Value, a: Constant, b: Constant
 
     Opt-in: float sums in another order may lose small addends beside a large constant.
     """
-    if x.dtype is None or x.dtype not in (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16):
+    if x.dtype not in (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16):
         return Skip("the dtype is not a float")
     if not _stays_in_range(node.op_type, a, b):
         return Skip("together the constants overflow or become 0")

@@ -19,7 +19,7 @@ def lazy_gradient_init(graph: Graph, a: Value, b: Value, node: Node) -> Value | 
     for filled, grad in ((a, b), (b, a)):
         if _filling(filled) != neutral:
             continue
-        if filled.shape is None or not broadcasts_into(filled.shape, grad.shape):
+        if not broadcasts_into(filled.shape, grad.shape):
             return Skip("the neutral operand may make the result larger")
         return grad
     return Skip("no operand is a filled {}", neutral)

@@ -25,7 +25,7 @@ def replace_where_mask(
         least: how far below 0 the masked value must be.
     """
     x, masked = (b, a) if a.const is not None else (a, b)
-    if masked.const is None or masked.const.size != 1 or masked.const.ndim:
+    if masked.const is None or masked.const.ndim:
         return Skip("the masked value is not one constant number")
     number = float(masked.const.item())
     if not np.isfinite(number) or number > -least:
