@@ -1,5 +1,6 @@
 """The doctor: the fewest remedies with the fewest refused nodes, each tried in memory."""
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from tiered.extensions.preparation.advice import (
 from tiered.extensions.preparation.remedies import Remedy
 from tiered.graph import DataType, Model
 from tiered.pipeline.result import ModelStatistics
-from tiered.support.errors import BackendNotFoundError, ModelError
+from tiered.support.errors import BackendNotFoundError, ModelError, RuntimeFailure
 from tiered.targets.operator_rule import Bounds, OperatorRule
 
 TEXT = "(float[N,2] x) => (float[N,2] y) { a = Relu(x)  y = Erf(a) }"
@@ -253,3 +254,60 @@ def test_which_remedies_are_chosen(
     remedies: str, refused: dict[str, int], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Search(remedies, refused).chosen(monkeypatch) == expected
+
+
+def test_what_any_runtime_lacks_is_said_and_tried() -> None:
+    said: list[str] = []
+    own = parsed("(float[2] x) => (float[2] y) { a = own.F(x)  y = Relu(a) }")
+    found = diagnose(own, opt_level=0, on_step=said.append)
+    assert (found.backend, found.coverage, found.remedies) == ("", None, ())
+    assert "own" in found.complaint
+    assert found.complaint_after == found.complaint.partition("\n")[0]
+    assert said[0] == "trying the passes of the target"
+    legal = diagnose(parsed(TEXT), opt_level=0)
+    assert (legal.backend, legal.complaint, legal.complaint_after) == ("", "", "")
+    assert (legal.is_legal, legal.is_legal_after) == (True, True)
+
+
+class Bare(_Doctor):
+    """A doctor without a model."""
+
+    def __init__(self, target: Any = None, complaint: str = "") -> None:
+        self.target, self.complaint = target, complaint
+        self.said: list[str] = []
+        self.on_step = self.said.append
+        self.failed: list[str] = []
+        self.base: Any = SimpleNamespace()
+        self.model: Any = SimpleNamespace(copy=lambda: None)
+
+    def _complaint(self, model: Any) -> str:
+        return self.complaint
+
+
+def test_how_many_nodes_are_refused_and_what_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for refused, faults, complaint, wrong in (
+        (None, [], "", 0), (None, [], "no", 1), (0, [], "no", 0), (2, [], "", 2),
+        (2, ["opset", "ir"], "", 12),
+    ):  # fmt: skip
+        coverage = SimpleNamespace(refused=Counter({"Op": refused or 0}), nodes=5, model=faults)
+        made: Any = SimpleNamespace(coverage=None if refused is None else coverage, model=None)
+        assert Bare(complaint=complaint)._wrong(made) == wrong
+    monkeypatch.setattr(advice, "for_any_runtime", lambda: "any")
+    monkeypatch.setattr(advice, "for_target", lambda *given: given[1:])
+    some: Any = SimpleNamespace()
+    wanted: Any
+    for target, coverage, wanted in (
+        (None, None, "any"), (None, some, "any"), (some, None, "any"), (some, some, (some, some)),
+    ):  # fmt: skip
+        assert Bare(target)._candidates(coverage) == wanted
+
+    def fail(*_: Any, **more: Any) -> Any:
+        raise RuntimeFailure(f"no {more}\nin lines")
+
+    monkeypatch.setattr(advice, "prepare_model", fail)
+    remedies: Any = [SimpleNamespace(what=name, applied=lambda options: options) for name in "ab"]
+    bare = Bare()
+    assert bare._tried(remedies, measures=True) is None
+    assert bare._tried([]) is None
+    assert bare.said == ["trying: a, b", "trying: less"]
+    assert bare.failed == ["a, b: no {'verify': 'off', 'measures': True}", ": no {'verify': 'off'}"]

@@ -1,5 +1,7 @@
 """A step that was done: its figures, its verdict, and the remarks of its conversion."""
 
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,3 +125,31 @@ def test_the_record_is_plain_data() -> None:
     )
     found = done(target).record()
     assert (found["backend"], found["passes"], found["opt_level"]) == ("npu", "default", 3)
+
+
+def test_what_is_proved_and_taken() -> None:
+    report = SimpleNamespace(changing=lambda: [1], results=[])
+    for word, largest, refused, expected in (
+        ("yes", 0.5, None, (True, "yes!", 0.5, None, None)),
+        ("nothing to verify", 0.0, 3, (True, "nothing to verify!", 0.0, 4, 3)),
+        ("no", 2.0, 0, (False, "no!", 2.0, 7, 0)),
+        (None, 0.0, 7, (False, "", 0.0, 0, 7)),
+    ):
+        verdict = Verdict(word)
+        result: Any = SimpleNamespace(
+            verify=None if word is None else SimpleNamespace(verdict=verdict, largest=largest),
+            report=report, before=NONE, after=NONE, seconds=1.0, remarks=["r"],
+            model=SimpleNamespace(notes=["n"]),
+        )  # fmt: skip
+        coverage: Any = SimpleNamespace(nodes=7, refused=Counter({"Op": refused or 0}))
+        made = DoneStep.of(CLEAN, result, None if refused is None else coverage)
+        assert (made.is_proved, made.verdict, made.largest, made.taken, made.refused) == expected
+        assert (made.changed, [*made.remarks], [*made.notes]) == (True, ["r"], ["n"])
+
+
+class Verdict:
+    def __init__(self, word: str | None) -> None:
+        self.word = word
+
+    def __str__(self) -> str:
+        return f"{self.word}!"

@@ -128,3 +128,17 @@ def test_each_occurrence_is_replaced_by_its_number() -> None:
         "replace eliminate_identity:1: eliminate_identity",
         "replace eliminate_identity:2: eliminate_identity",
     ]
+
+
+def test_scopes_and_groups_without_a_name_stay() -> None:
+    for text, settings, expected in (
+        ("(eliminate_identity,fold_constant),eliminate_deadend", {"opt_level": 3},
+         "(eliminate_identity,fold_constant),eliminate_deadend"),
+        ("fuse_gelu,eliminate_deadend", {"opt_level": 0, "required": ["fuse_gelu@a"]},
+         "fuse_gelu@'a',eliminate_deadend"),
+        ("fuse_gelu,eliminate_deadend",
+         {"opt_level": 3, "disabled": ["fuse_gelu@a"], "required": ["fuse_gelu@b"]},
+         "fuse_gelu@'not:a'@'b',eliminate_deadend"),
+    ):  # fmt: skip
+        context = PassContext(**settings)
+        assert Sequential(_taken(parse_pipeline(text), context, Place())).text == expected

@@ -10,7 +10,13 @@ import pytest
 
 from tests.fake_worker import FakeSession
 from tiered.extensions.measurement.subjects import samples_of, subject
-from tiered.extensions.tuning.judges import CommandJudge, RuntimeJudge, SizeJudge, objective_of
+from tiered.extensions.tuning.judges import (
+    CommandJudge,
+    RuntimeJudge,
+    SizeJudge,
+    _number_in,
+    objective_of,
+)
 from tiered.extensions.tuning.model_forms import Made, ModelForm
 from tiered.runtime.opening import Opening
 from tiered.runtime.worker.client import TimedRuns
@@ -154,3 +160,22 @@ def test_a_system_that_does_not_know_its_peak_says_so(
     monkeypatch.setattr(FakeSession, "time", lambda *args: TimedRuns([0.1], [0.1], 0.1, None, {}))
     with pytest.raises(RuntimeFailure, match="the peak of memory of a process is not known"):
         judge.costs(forms, 0, apart=False)
+
+
+def test_which_numbers_are_costs() -> None:
+    for text, found in (
+        ("latency: 1.5 ms\n\n", 1.5),
+        ("a 3\nb 1e-3,\n", 0.001),
+        ("0", "c printed 0; expected a number above 0"),
+        ("-2", "c printed -2; expected a number above 0"),
+        ("1e999", "c printed 1e999; expected a number above 0"),
+        ("1,5", "c printed 1,5; expected a number without commas"),
+        ("", "c printed nothing; expected a number in its last line: 'latency: 1.25 ms'"),
+        ("1\nno", "c printed 'no'; expected a number in its last line: 'latency: 1.25 ms'"),
+    ):
+        if isinstance(found, float):
+            assert _number_in(text, "c") == found
+            continue
+        with pytest.raises(RuntimeFailure) as raised:
+            _number_in(text, "c")
+        assert str(raised.value) == found, text

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tiered.extensions.measurement.latency_bench import How
+from tiered.extensions.tuning import machine
 from tiered.extensions.tuning.machine import digest_of_arrays, machine_text, sizes_text
 from tiered.testing import parse
 
@@ -43,3 +44,15 @@ def test_samples_are_known_by_names_types_and_numbers(other: dict[str, Any]) -> 
 def test_what_measures_is_part_of_the_machine() -> None:
     assert "onnxruntime" in machine_text(How(), "latency", None)
     assert machine_text(How(), "latency", "npu {model}").endswith("measured by npu {model}")
+
+
+def test_all_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr("platform.machine", lambda: "arm")
+    monkeypatch.setattr(machine, "__version__", "1")
+    for name, shown in (("", "arm"), ("chip", "chip")):
+        monkeypatch.setattr(machine, "processor_name", lambda name=name: name)
+        assert machine_text(How(), "size", "a judge") == (
+            f"tiered 1, {shown}, 1 core, Linux, size, measured by a judge"
+        )

@@ -1,10 +1,12 @@
 """Budgets: how far outputs may move, and the levels that follow."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import onnx
 import pytest
 
+from tiered.extensions.tuning import output_tolerance
 from tiered.extensions.tuning.output_tolerance import parse_budget
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics
@@ -59,3 +61,16 @@ def test_a_form_that_does_not_run_exceeds_every_budget(tmp_path: Path) -> None:
     onnx.save(parse(ADD), paths[0])
     onnx.save(parse(ADD.replace("Add(", "no.such.Operator(")), paths[1])
     assert parse_budget("cosine>=0.1").fault(paths[0], paths[1], (), 0)
+
+
+def test_outputs_that_cannot_be_compared_exceed_every_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for is_empty, trials, fault in (
+        (True, 1, "its outputs cannot be compared"), (True, 0, ""), (False, 1, ""),
+    ):  # fmt: skip
+        found = SimpleNamespace(
+            is_empty=is_empty, trials=trials, raise_if_different=lambda label: None
+        )
+        monkeypatch.setattr(output_tolerance, "compare_models", lambda *_, **__: found)  # noqa: B023 - called in this turn
+        assert parse_budget("exact").fault("a", "b", (), 0) == fault

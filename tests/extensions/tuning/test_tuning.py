@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,13 @@ from onnx import numpy_helper
 
 import tiered
 from tests.fake_worker import FakeSession
+from tiered.extensions.measurement.latency_bench import How
+from tiered.extensions.tuning import tuning
+from tiered.extensions.tuning.judges import CommandJudge, SizeJudge
 from tiered.extensions.tuning.maker import digest_of
 from tiered.extensions.tuning.model_forms import Made, ModelForm
-from tiered.extensions.tuning.output_tolerance import OutputTolerance
+from tiered.extensions.tuning.output_tolerance import OutputTolerance, parse_budget
+from tiered.extensions.tuning.tuning import TuningRun, TuningTask, _is_same
 from tiered.support.errors import ModelError, UsageError
 from tiered.testing import parse
 
@@ -339,3 +344,58 @@ def test_where_the_reference_exceeds_the_budget_the_original_is_kept(
     assert kinds(onnx.load(out)) == kinds(onnx.load(net))
     (remark,) = tuned.remarks
     assert "exceeds the budget reassociating: output y differs" in remark
+
+
+def test_a_result_says_that_the_machine_drifted_and_the_command_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "Tuned", SimpleNamespace(of=lambda *given, **more: given[0].notes))
+    drift = (
+        "the machine drifted: the last rounds cost {} than the first ones; ratios are not "
+        "affected, as the forms of a round drift together"
+    )
+    failing = CommandJudge("npu {model}")
+    failing.failed = (2, "ended with exit code 3")
+    failed = "the command failed 2 times; the last time it ended with exit code 3"
+    for change, judge, notes in (
+        (None, SizeJudge(), []), (1.25, SizeJudge(), [drift.format("25% more")]),
+        (0.75, SizeJudge(), [drift.format("25% less")]), (None, CommandJudge("npu {model}"), []),
+        (None, failing, [failed]), (1.5, failing, [drift.format("50% more"), failed]),
+    ):  # fmt: skip
+        run: Any = object.__new__(TuningRun)
+        run._log = SimpleNamespace(drift=lambda change=change: change, measured=1)
+        run._search = SimpleNamespace(found=SimpleNamespace(notes=[]))
+        run._judge, run._cache = judge, SimpleNamespace(hits=0)
+        run._reference = run._maker = None
+        run._task = SimpleNamespace(budget=None)
+        assert run.result(is_complete=True) == notes
+
+
+def test_which_forms_a_search_begins_with(net: Path) -> None:
+    here: Any = How()
+    there: Any = SimpleNamespace(opening=lambda: SimpleNamespace(provider="of another device"))
+    both = ["", "onnxruntime_cpu"]
+    for how, backend, command, backends in (
+        (here, None, None, both), (here, "portable", None, ["portable"]),
+        (here, None, "npu {model}", [""]), (there, None, None, [""]),
+    ):  # fmt: skip
+        for budget, levels in (("exact", (2, 0)), ("cosine>=0.9", (3, 2, 0, 4))):
+            task = TuningTask(
+                str(net), how, budget=parse_budget(budget), backend=backend, command=command,
+                candidates=("a.onnx",),
+            )  # fmt: skip
+            forms, reference = task.starts()
+            base = task.budget.reference
+            assert reference == ModelForm(base, backends[0])
+            assert forms == [
+                ModelForm(None),
+                *(ModelForm(level, each) for level in levels for each in backends),
+                ModelForm(None, file="a.onnx"),
+                *(ModelForm(base, each, file="a.onnx") for each in backends),
+            ]
+
+
+def test_a_model_in_memory_is_no_file(net: Path) -> None:
+    assert not _is_same(onnx.load(net), str(net))
+    assert _is_same(net, f"{net.parent}/./net.onnx")
+    assert not _is_same(net, f"{net}.onnx")
