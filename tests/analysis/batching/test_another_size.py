@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
 from tests.small import named, parsed
 from tiered import Model, ShapeError, UsageError
-from tiered.analysis.batching.another_size import rebatch
+from tiered.analysis.batching.another_size import _is_plain, rebatch
 from tiered.graph.core.interface_map import ListMap
 from tiered.runtime import Session
 
@@ -304,3 +304,8 @@ def test_a_model_that_is_refused_stays() -> None:
     with pytest.raises(ShapeError, match="change_batch: Softmax 'y': it computes a result"):
         rebatch(model, {named(model, "x"): 0}, 4)
     assert model.to_proto().SerializeToString(deterministic=True) == before
+
+
+def test_the_dims_that_may_be_written_down() -> None:
+    dims = (3, "N", "unk__0", "=2*N", None)
+    assert [_is_plain(dim) for dim in dims] == [True, True, False, False, False]

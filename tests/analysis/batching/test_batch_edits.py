@@ -131,6 +131,12 @@ def test_what_no_node_reads_any_more_is_removed() -> None:
     assert model.main.value("k") is None
 
 
+def test_an_operand_that_was_absent_is_set() -> None:
+    text = "(float[N,3] x, float m) => (float[N,3] y) { y = Clip(x, , m) }"
+    model = edited(text, lambda to, node: to.set_input(node, 1, named(node.owner, "m")))
+    assert computed(model, x=floats(1, 3), m=np.array(2, np.float32)).tolist() == [[2, 2, 2]]
+
+
 @pytest.mark.parametrize(
     ("rows", "size", "target", "made"),
     [
@@ -249,6 +255,17 @@ def test_a_value_is_repeated_for_each_sample(operand: str, shape: str, rows: Bat
         FLAT.reshape(3, 2, 2)[:, :1].repeat(5, 1).ravel() if flat else floats(1, 3).repeat(5, 0)
     )
     np.testing.assert_array_equal(-computed(model, x=floats(5, 3), c=c), expected)
+
+
+def test_what_was_removed_since_is_repeated_again() -> None:
+    model = parsed(shared("c", "2,3"))
+    to = Rewriting(model, named(model, "x"), 0, 2)
+    first = to.spread(model.main, named(model, "c"), BatchRows(0))
+    assert first.producer is not None
+    model.main.prune([first.producer])
+    again = to.spread(model.main, named(model, "c"), BatchRows(0))
+    assert again is not first
+    assert again.graph is model.main
 
 
 def test_an_output_of_a_body_is_repeated() -> None:
@@ -372,6 +389,14 @@ def test_an_output_gets_a_number_for_each_sample() -> None:
     assert pool.output.name == "v"
 
 
+def test_an_output_gets_a_number_beside_one_that_is_absent() -> None:
+    text = """(float[N,1,4] x) => (int64[A,B,C] y)
+        { , y = MaxPool<kernel_shape = [2], strides = [2]>(x) }"""
+    model = edited(text, lambda to, node: to.shift_output(node, 1, -4), old=1)
+    x = np.array([[[1, 2, 4, 3]], [[2, 1, 3, 4]]], np.float32)
+    assert computed(model, x=x).tolist() == [[[1, 2]], [[0, 3]]]
+
+
 def test_a_place_for_each_sample_is_taken_along_the_second_axis() -> None:
     text = "(float[N,3,2] x, int64[N] i) => (float[A,B,C] y) { y = Gather<axis=1>(x, i) }"
     model = edited(text, lambda to, node: to.take_places(node), old=1)
@@ -405,6 +430,17 @@ def test_a_convolution_has_kernels_of_each_sample(image: str, axis: int) -> None
     found = computed(model, x=x if not axis else x.reshape(1, 8, 4), w=w)
     assert found.shape == ((4, 3, 3) if not axis else (1, 12, 3))
     np.testing.assert_allclose(found.reshape(4, 3, 3), expected)
+
+
+def test_absent_operands_stay_so_with_three_axes() -> None:
+    text = """(float[N,4,3] x, float m) => (float[A,B] y) <int64[2] s = {-1,3}> {
+        a = Reshape(x, s)  y = Clip(a, , m) }"""
+    model = edited(text, lambda to, node: to.lift(node, BatchRows(0, 1, 4), (0,)))
+    x = floats(5, 4, 3)
+    found = computed(model, x=x, m=np.array(9, np.float32))
+    np.testing.assert_array_equal(found, x.clip(None, 9).reshape(20, 3))
+    (clip,) = model.main.nodes_of("Clip")
+    assert clip.inputs[1] is None
 
 
 @pytest.mark.parametrize("mask", ["m", "o", "v"])

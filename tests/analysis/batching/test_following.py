@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.by_sample import changed
-from tests.analysis.batching.facts_of import fact_of, facts_of, why_not
+from tests.analysis.batching.facts_of import fact_of, fact_or_why_not, facts_of, why_not
 from tests.small import named, parsed
 from tiered import Model, ShapeError, get_pass
 from tiered.analysis.batching.another_size import rebatch
@@ -372,6 +372,68 @@ def test_lists_of_what_is_found_have_rules_of_their_own() -> None:
     reason = "how many entries a sample has in its list is known in a run only"
     assert why_not(LISTED.replace("LINE", "acme.Any(n)"), places) == reason
     assert isinstance(fact_of(LISTED.replace("LINE", "Identity(n)"), places), Listed)
+
+
+def test_elements_are_known_in_part_unless_they_count_the_samples() -> None:
+    state = analysis(
+        """(float[2,3] x, int64[1] z) => (float[2,3] y) <int64[1] k = {7}> {
+        t = Concat<axis=0>(k, z)  y = Relu(x) }"""
+    )
+    value = named(state.model, "t")
+    assert state.elements(value) == [7, None]
+    state.learn(value, Counted())
+    with pytest.raises(BatchRefusal) as caught:
+        state.elements(value)
+    assert str(caught.value) == "how 't' depends on the size of the batch is not known"
+
+
+def test_a_node_without_outputs_is_left_out() -> None:
+    proto = parse("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
+    proto.graph.node.add(op_type="Any", domain="acme", input=["x"], output=[""])
+    model = Model.from_proto(proto)
+    state = Following(model, {named(model, "x"): 0}, 2, "batch", rule_of)
+    state.run()
+    assert state.facts[named(model, "y")] == BatchRows(0)
+
+
+def test_sizes_that_do_not_follow_are_named() -> None:
+    state = analysis(
+        """(float[2,3] x, float[] u) => (float[2,3] y) { q = SequenceConstruct(x)  v = acme.Any(u)
+        y = Relu(x) }"""
+    )
+    q, v, y = state.model.main.nodes
+    assert state.inferred(y) == (state.batch, 3)
+    for node in (q, v):
+        with pytest.raises(BatchRefusal, match="the shape of its result is not known"):
+            state.inferred(node)
+
+
+RANDOM = """(float[2,3] x) => (y) <float[3] k = {1,2,3}, float p = {0.5}, bool t = {1}> {
+    r = CALL  y = Add(x, r) }"""
+
+
+def test_what_draws_random_numbers_without_samples_is_refused() -> None:
+    reason = "it draws random numbers for a batch of 2"
+    for call, expected in (
+        ("RandomNormalLike(k)", reason),
+        ("RandomNormal<shape=[3], seed=1.0>()", reason),
+        ("Dropout(k, p, t)", reason),
+        ("Dropout(k, p)", BatchRows(0)),
+        ("acme.RandomNormal(k)", "its rank is not known"),
+        ("acme.Any(k)", "its rank is not known"),
+    ):
+        assert fact_or_why_not(RANDOM.replace("CALL", call))[0] == expected, call
+
+
+def test_sizes_of_sizes_count_unless_they_are_random() -> None:
+    text = "(float[2,3] x) => (y) <int64[1] k = {1}> { s = Shape(x)  NODES }"
+    for nodes, expected in (
+        ("v, i = TopK(s, k)  y = Add(v, i)", Counted()),
+        ("y = RandomUniformLike<dtype=1>(s)", "the operator may mix samples: it has no rule"),
+        ("y = acme.Any(s)", "the operator may mix samples: it has no rule"),
+        ("y = ConstantOfShape(s)", BatchRows(0)),
+    ):
+        assert fact_or_why_not(text.replace("NODES", nodes))[0] == expected, nodes
 
 
 def test_a_rank_that_is_not_known_is_named() -> None:

@@ -143,6 +143,10 @@ HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q, fl
         ("acme.Neg(same)", BatchRows(0), False),
         ("Softmax(same)", BatchRows(0), True),
         ("Softmax(other)", BatchRows(0), False),
+        ("Softmax(branch)", BatchRows(0), False),
+        ("Concat<axis=0>(sum, sum)", BatchRows(0), False),
+        ("Concat<axis=0>(sum, sum)", BatchRows(1), False),
+        ("Tile(short, two)", BatchRows(0, 1, 2), True),
         ("RandomNormalLike(same)", BatchRows(0), False),
         ("RandomNormal<shape=[2,3]>()", BatchRows(0), False),
         ("Gather(w, zero)", BatchRows(0), True),
@@ -150,7 +154,12 @@ HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q, fl
     ],
 )
 def test_what_is_equal_for_each_sample(line: str, rows: BatchRows, is_equal: bool) -> None:
-    given = "e = Expand(a, s)  u = Transpose(e)  w = Expand(g, cube)"
+    given = """e = Expand(a, s)  u = Transpose(e)  w = Expand(g, cube)
+        short = Constant<value_floats=[1.0, 1.0]>()  two = Constant<value_ints=[2]>()
+        z = NonZero(same)  sum = ReduceSum<keepdims=1>(z, six)  yes = Constant<value_ints=[1]>()
+        cond = Cast<to=9>(yes)
+        branch = If(cond) <then_branch = t () => (float[2,3] p) { p = Neg(same) },
+                        else_branch = f () => (float[2,3] q) { q = Abs(same) }>"""
     text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ {given}  v = {line} }}"
     assert holds(text, rows) == is_equal
 

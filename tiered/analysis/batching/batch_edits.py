@@ -40,7 +40,7 @@ class Rewriting:
     @property
     def batch(self) -> Value:
         """The size of the batch, as a vector of one element of the main graph."""
-        if self._batch is None:
+        if self._batch is None or self._batch.graph is None:
             op = self._model.main.op
             shape = op.Shape(self._source)
             self._batch = op.Gather(shape, np.array([self._axis], np.int64), axis=0)
@@ -121,7 +121,7 @@ class Rewriting:
     def _moved(self, node: Node, rows: BatchRows, made: BatchRows) -> Value:
         op, value, shape = node.owner.op, node.given(0), list(node.output.static_shape or ())
         split = op.Reshape(value, np.array(self._split(value, rows, -1), np.int64))
-        rank = (value.rank or 0) + 2
+        rank = _rank(value) + 2
         others = [axis for axis in range(rank) if axis != rows.axis + 1]
         first = op.Transpose(split, perm=[rows.axis + 1, *others])
         rest = shape[: made.axis] + shape[made.axis + 1 :]
@@ -177,8 +177,7 @@ class Rewriting:
         return self._made[key]
 
     def _spread(self, graph: Graph, value: Value, rows: BatchRows) -> Value:
-        op, rank = graph.op, value.rank
-        assert rank is not None
+        op, rank = graph.op, _rank(value)
         one = self.first(graph, value, rows)
         pieces: list[Size | None] = [1] * rank
         pieces[rows.axis] = _BATCH
@@ -257,7 +256,7 @@ class Rewriting:
             columns: how many there are.
         """
         op, source, index = node.owner.op, node.given(0), node.given(1)
-        offsets = self._samples(node.owner, index.rank or 0, rows.axis, rows.inner)
+        offsets = self._samples(node.owner, _rank(index), rows.axis, rows.inner)
         if not data.is_whole:
             total = op.Gather(op.Shape(source), np.array([data.axis], np.int64), axis=0)
             offsets = op.Mul(offsets, op.Div(total, self.batch))
@@ -304,7 +303,7 @@ class Rewriting:
         """
         op, value = node.owner.op, node.given(slot)
         offsets = op.Mul(self._samples(node.owner, start.ndim, axis), np.int64(step))
-        self.set_input(node, slot, op.Add(op.Cast(offsets, to=int(value.dtype or 0)), start))
+        self.set_input(node, slot, op.Add(op.Cast(offsets, to=value.dtype), start))
 
     def shift(self, node: Node, slot: int, step: int) -> None:
         """Add a number for each sample to an operand that has the batch first.
@@ -319,15 +318,14 @@ class Rewriting:
 
     def shift_output(self, node: Node, place: int, step: int) -> None:
         """Add a number for each sample to an output, int64, that has the batch first."""
-        outputs, since = node.outputs, self._model.peek_serial()
-        made: Any = node.owner.op.like(node, *node.inputs, outputs=len(outputs))
-        values = [None if old is None else new for old, new in zip(outputs, made, strict=True)]
-        values[place] = self._shifted(made[place], step)
+        since = self._model.peek_serial()
+        values = [*node.owner.op.like(node, *node.inputs, outputs=len(node.outputs))]
+        values[place] = self._shifted(values[place], step)
         node.owner.replace(node, values, since=since)
 
     def _shifted(self, value: Value, step: int) -> Value:
         op = value.owner.op
-        numbers = self._samples(value.owner, value.rank or 0, 0)
+        numbers = self._samples(value.owner, _rank(value), 0)
         made: Value = op.Add(value, op.Mul(numbers, np.int64(step)))
         return made
 
@@ -396,7 +394,7 @@ class Rewriting:
         graph, output = node.owner, node.output
         inputs: list[Any] = []
         for slot, value in enumerate(node.inputs):
-            own = rows.axis - (output.rank or 0) + (0 if value is None else value.rank or 0)
+            own = -1 if value is None else rows.axis - _rank(output) + _rank(value)
             if value is None or own < 0:
                 inputs.append(value)
             else:
@@ -418,6 +416,13 @@ class Rewriting:
             target = self._split(value, rows, 1)
         made: Value = graph.op.Reshape(value, np.array(target, np.int64))
         return made
+
+
+def _rank(value: Value) -> int:
+    """Return the rank of a value, which the analysis knows."""
+    rank = value.rank
+    assert rank is not None
+    return rank
 
 
 def _numbers(pieces: Sequence[Size], batch: int) -> Array:

@@ -30,10 +30,11 @@ class Twin:
             if not graph.root.is_function:
                 _forget_declared_dims(graph)
         for value, axis in places.items():
-            assert value.dtype is not None
-            dims = [name if at == axis else value.dim(at) for at in range(value.rank or 0)]
-            own = self._of(value)
-            self._copy.main.set_declared_type(own, TensorType(value.dtype, tuple(dims)))
+            shape, dtype, own = value.shape, value.dtype, self._of(value)
+            assert shape is not None
+            assert dtype is not None
+            dims = (*shape[:axis], name, *shape[axis + 1 :])
+            self._copy.main.set_declared_type(own, TensorType(dtype, dims))
 
     def close(self) -> None:
         self._copy.close()

@@ -34,7 +34,7 @@ def conv(state: Following, node: Node) -> Made:
     if not is_known or (weight.axis, weight.outer) != (0, 1) or x.outer != 1:
         raise mixes(node, 1, weight)
     in_places = (x.axis == 0 and x.is_whole and state.old == 1) or (
-        (x.axis, x.inner) == (1, channels) and group % state.old == 0
+        (x.axis, x.inner) == (1, channels) and group % state.old == 0 and state.sizes(image)[0] == 1
     )
     if not in_places or int(str(weight.inner)) % max(of_each, 1):
         raise mixes(node, 0, x)

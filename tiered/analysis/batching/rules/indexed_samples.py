@@ -62,7 +62,7 @@ def gather_nd(state: Following, node: Node) -> Fact:
     depth = state.sizes(node.inputs[1])[-1]
     rows = common(carried.values())
     if len(carried) == 2 or rows.axis < count:
-        if len(carried) == 2 and rows.axis >= count and count <= carried[1].axis < ranks[1] - 1:
+        if rows.axis >= count and count <= carried[1].axis < ranks[1] - 1:
             return _column_of_each(state, node, carried[0], carried[1], depth)
         if any(each.axis != rows.axis for each in carried.values()) or rows.axis >= count:
             raise BatchRefusal(_OTHERS)
@@ -87,7 +87,7 @@ def _column_of_each(
 ) -> Fact:
     """A GatherND of places of each sample in a batch of 1, one of them along the rows of it."""
     column, value = data.axis - node.attr("batch_dims", 0), node.given(1)
-    if state.old != 1 or data.outer != 1 or index.outer != 1 or not isinstance(index.inner, int):
+    if state.old != 1 or data.outer != 1 or not isinstance(index.inner, int):
         raise BatchRefusal(_OTHERS)
     if not isinstance(depth, int) or column >= depth:
         raise BatchRefusal(_OTHERS)
@@ -108,7 +108,7 @@ def scatter_nd(state: Following, node: Node) -> Fact:
     slot = next(iter(carried))
     rows = carried[slot]
     data = rows if slot == 0 else rows.on(rows.axis - (ranks[1] - 1) + depth)
-    if data.axis < depth or (slot == 2 and rows.axis < ranks[1] - 1):
+    if data.axis < depth:
         name = node.given(1).name
         raise BatchRefusal(f"it writes to some of the samples, at the places in {name!r}")
     places = {0: data, 2: data.on(data.axis - depth + ranks[1] - 1)}
