@@ -295,10 +295,10 @@ def test_how_many_nodes_are_refused_and_what_is_tried(monkeypatch: pytest.Monkey
     monkeypatch.setattr(advice, "for_any_runtime", lambda: "any")
     monkeypatch.setattr(advice, "for_target", lambda *given: given[1:])
     some: Any = SimpleNamespace()
-    wanted: Any
-    for target, coverage, wanted in (
+    cases: list[Any] = [
         (None, None, "any"), (None, some, "any"), (some, None, "any"), (some, some, (some, some)),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for target, coverage, wanted in cases:
         assert Bare(target)._candidates(coverage) == wanted
 
     def fail(*_: Any, **more: Any) -> Any:

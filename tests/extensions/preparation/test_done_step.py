@@ -144,7 +144,7 @@ def test_what_is_proved_and_taken() -> None:
         coverage: Any = SimpleNamespace(nodes=7, refused=Counter({"Op": refused or 0}))
         made = DoneStep.of(CLEAN, result, None if refused is None else coverage)
         assert (made.is_proved, made.verdict, made.largest, made.taken, made.refused) == expected
-        assert (made.changed, [*made.remarks], [*made.notes]) == (True, ["r"], ["n"])
+        assert (made.changed, made.notes, len(made.remarks)) == (True, ("n",), 1)
 
 
 class Verdict:
