@@ -14,7 +14,14 @@ from tests.extensions.fleet.cluster import OTHER, Cluster
 from tests.extensions.fleet.conftest import Make
 from tests.registered import passes_forgotten
 from tiered.cli import main
-from tiered.extensions.fleet import Command, FleetOptions, Result, read_manifest, submit
+from tiered.extensions.fleet import (
+    Command,
+    FleetOptions,
+    Result,
+    cluster as cluster_module,
+    read_manifest,
+    submit,
+)
 from tiered.extensions.fleet.cluster import (
     _COUNTED_FOR,
     DaskEngine,
@@ -297,3 +304,32 @@ def test_an_address_or_a_file_of_a_scheduler(tmp_path: Path) -> None:
     with pytest.raises(FleetError, match="no Dask scheduler at 'nowhere://x'"):
         connect("nowhere://x")
     assert _of_worker(str, "default") == "default"
+
+
+def test_a_task_on_a_worker_has_its_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _of_worker(lambda worker: 5, 7) == 7
+    assert cluster_module._threads() == 1
+    assert cluster_module._address() == "of this process"
+    made: list[Any] = []
+
+    class Process:
+        def __init__(self, memory: int | None) -> None:
+            made.append(memory)
+
+        def end(self) -> None:
+            """Do nothing."""
+
+    monkeypatch.setattr(cluster_module, "JobProcess", Process)
+    monkeypatch.setattr(cluster_module, "versions", dict)
+    monkeypatch.setattr(cluster_module, "_threads", lambda: 4)
+    monkeypatch.setattr(RunTask, "perform", lambda self, process: self.limits.memory)
+    monkeypatch.setattr(Digest, "perform", lambda self, process: type(process))
+    job = Job(ModelSource("m.onnx", "m.onnx", 1), "out/m.onnx")
+    run = RunTask(job, O3, "", TaskLimits(memory=99), None)
+    for memory, share in ((None, None), (1000, 250), (1003, 250)):
+        cluster_module._processes.cache_clear()
+        assert cluster_module.perform_on_worker(run, {}, memory) == share
+        assert cluster_module.perform_on_worker(Digest(()), {}, memory) is Process
+        assert made.pop() == share
+        assert not made
+    cluster_module._processes.cache_clear()

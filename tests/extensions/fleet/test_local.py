@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -179,3 +180,22 @@ def test_the_one_furthest_beyond_its_prediction_is_stopped(make: Make, *, is_alo
 def test_a_closed_engine_has_ended_all_processes(make: Make) -> None:
     make(2).close()
     assert [process.said[-2:] for process in Process.made] == [["close", "end"]] * 2
+
+
+def test_one_that_runs_beside_nothing_is_stopped_as_one_of_many(make: Make) -> None:
+    engine, started = make(2, 1000 * MIB), threading.Event()
+
+    def work(process: Process) -> list[str]:
+        process.holds = 950 * MIB
+        started.set()
+        assert process.stopped.wait(30)
+        return process.said
+
+    assert engine.submit(Task(work)).result(30)[-1] == "stop"
+
+
+def test_the_processors_of_a_system_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    for count, expected in ((7, 7), (1, 1), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda count=count: count)
+        assert processors() == expected

@@ -62,3 +62,12 @@ def test_lines_of_other_fields_are_ignored(tmp_path: Path) -> None:
     assert read_manifest(str(path)) == [A]
     with pytest.raises(ModelError, match="cannot read"):
         read_manifest(str(tmp_path / "none"))
+
+
+def test_a_manifest_may_be_in_the_folder_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Manifest("m.jsonl", resume=False) as manifest:
+        manifest.append([A])
+    assert read_manifest("m.jsonl") == [A]

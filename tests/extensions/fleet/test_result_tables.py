@@ -1,11 +1,12 @@
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.result_tables import check_table, write_table
-from tiered.support.errors import UsageError
+from tiered.support.errors import FleetError, UsageError
 
 ROW = r'<t(?:d|h scope="row").*?</t[dh]>'
 """The cells of tables, without those of headings."""
@@ -72,3 +73,22 @@ def test_a_page_says_what_fails_stands_out_and_fires(tmp_path: Path) -> None:
     assert has_row("a.onnx", "5", "2", "40 %")
     titles = [text.find(f">{title}</h2>") for title in ("Summary", "What failed", "Slow models")]
     assert 0 < titles[0] < titles[1] < titles[2]
+
+
+def test_a_table_may_be_in_the_folder_where_one_is_and_parquet_takes_a_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    for path, said in (
+        ("r.jsonl", ""),
+        ("r.html", ""),
+        ("r.parquet", "Parquet needs pyarrow; install tiered[fleet], or write .jsonl"),
+        ("r.txt", "--results 'r.txt': expected a file that ends with .jsonl, .html or .parquet"),
+        ("no/r.html", "--results 'no/r.html': no directory 'no'"),
+    ):
+        if said:
+            with pytest.raises((FleetError, UsageError)) as raised:
+                check_table(path)
+            assert str(raised.value) == said
+        else:
+            check_table(path)

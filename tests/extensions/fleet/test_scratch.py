@@ -49,3 +49,14 @@ def test_a_task_that_fails_leaves_nothing_either(tmp_path: Path) -> None:
         fail()
     (made,) = tmp_path.iterdir()
     assert os.listdir(made / "out") == []
+
+
+def test_a_link_to_a_folder_goes_and_the_folder_stays(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("")
+    scratch = Scratch()
+    with scratch.within(str(tmp_path)) as made:
+        Path(made, "out", "link").symlink_to(tmp_path / "kept")
+    assert os.listdir(Path(made, "out")) == []
+    assert os.listdir(tmp_path / "kept") == ["file"]
+    scratch.remove()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.fleet.conftest import Make
-from tiered.extensions.fleet.sources import find_sources
+from tiered.extensions.fleet.sources import _size, find_sources
 from tiered.support.errors import ModelError, UsageError
 
 
@@ -123,3 +123,10 @@ def test_folders_and_globs_without_a_folder(
     for entry in ("*.onnx", "a.onnx", ".", "a*"):
         assert [each.name for each in find_sources([entry], "s3://out")] == ["a.onnx"]
     assert [each.name for each in find_sources(["list*.txt"], "out")] == ["list*.txt"]
+
+
+def test_a_model_that_is_gone_has_no_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"123")
+    (tmp_path / "a.data").write_bytes(b"45")
+    (tmp_path / "a_data").mkdir()
+    assert (_size(str(tmp_path / "a")), _size(str(tmp_path / "b"))) == (5, 0)

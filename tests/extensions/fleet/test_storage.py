@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -212,3 +213,33 @@ def test_a_file_is_placed_beside_and_not_below_a_file(
     Path("source").write_bytes(b"1")
     with pytest.raises(ModelError, match=r"cannot write 'target/x': .*\w"):
         storage.place("source", "target/x")
+
+
+def test_what_a_file_system_says_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = "own://box/f"
+    for found, exists, expected in (
+        ({}, True, []),
+        ({}, False, "cannot read 'own://box/f': no such file or folder"),
+        ({"/box/f/a": {"size": 3}, "box/f/b": {"size": None}, "own://box/f/c": {}}, False,
+         [("own://box/f/a", 3), ("own://box/f/b", 0), ("own://box/f/c", 0)]),
+        ({"/box/f/d": {"size": 1, "type": "directory"}, "/box/f/e": {"size": 2, "type": "file"}},
+         True, [("own://box/f/e", 2)]),
+        (PermissionError(13, "not yours"), True, "cannot read 'own://box/f': [Errno 13] not yours"),
+    ):  # fmt: skip
+
+        def find(inner: str, *, detail: bool, found: Any = found) -> Any:
+            assert (inner, detail) == ("box/f", True)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        system = SimpleNamespace(
+            find=find, exists=lambda inner, exists=exists: exists, isfile=lambda inner: False
+        )
+        monkeypatch.setattr(storage, "_system", lambda path: (system, path.partition("://")[2]))  # noqa: B023 - called in this turn
+        if isinstance(expected, str):
+            with pytest.raises(ModelError) as raised:
+                storage.files_of(entry, None)
+            assert str(raised.value) == expected
+        else:
+            assert storage.files_of(entry, None) == (expected, entry)

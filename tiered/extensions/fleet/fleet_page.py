@@ -121,18 +121,18 @@ def _passes(results: Sequence[Result]) -> Iterator[Section]:
 
 def _models(results: Sequence[Result]) -> Iterator[Section]:
     """Yield the models with the share of nodes that is left, the most first."""
-    known = [each for each in results if each.nodes_before and each.nodes_after is not None]
-    if not known:
-        return
-
-    def left(result: Result) -> float:
-        return (result.nodes_after or 0) / (result.nodes_before or 1)
-
-    rows = [
-        (short(each.source), each.nodes_before, each.nodes_after, f"{100 * left(each):.0f} %")
-        for each in sorted(known, key=lambda each: (-left(each), each.source))
+    left = [
+        (each.nodes_after / each.nodes_before, each)
+        for each in results
+        if each.nodes_before and each.nodes_after is not None
     ]
-    note = f"at the median {100 * median(map(left, known)):.0f} % of the nodes are left"
+    if not left:
+        return
+    rows = [
+        (short(each.source), each.nodes_before, each.nodes_after, f"{100 * share:.0f} %")
+        for share, each in sorted(left, key=lambda pair: (-pair[0], pair[1].source))
+    ]
+    note = f"at the median {100 * median(share for share, _ in left):.0f} % of the nodes are left"
     yield _table("Nodes", ("model", "before", "after", "left"), rows, note)
 
 
