@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Constant, Graph, Node, Skip, Value, const, op, rewrite, var
 from tiered.rewriter.idioms.normalization import fits_float_attribute
 
 _MATRIX: Final = 2
@@ -46,8 +46,8 @@ def fuse_matmul_scale(
     cast: Node | None,
     a: Value,
     b: Value,
-    factor: Value | None,
-    divisor: Value | None,
+    factor: Constant | None,
+    divisor: Constant | None,
 ) -> Value | Skip:
     """Multiply, scale, and read a factor with its axes in another order, at once.
 
@@ -59,7 +59,7 @@ def fuse_matmul_scale(
     scale = factor if factor is not None else divisor
     if scale is not None:
         array = scale.const
-        if array is None or array.size != 1 or array.ndim > min(a.rank, b.rank):
+        if array.size != 1 or array.ndim > min(a.rank, b.rank):
             return Skip("the scale is not one number")
         number = float(array.item())
         if not math.isfinite(number) or number == 0:
@@ -109,8 +109,8 @@ def _read_otherwise(product: Node, transpose: Node, side: str) -> dict[str, int]
 
 def _batch(product: Node, at: int) -> list[int | str | None] | None:
     """Return the batch dims of a factor as the product reads it, None where one is not known."""
-    value = product.inputs[at]
-    if value is None or value.shape is None or None in value.shape:
+    value = product.given(at)
+    if value.shape is None or None in value.shape:
         return None
     moves = int(product.attributes.get(f"transBatch{'AB'[at]}", 0))
     return [value.shape[axis] for axis in _order(len(value.shape), 0, moves)[:-2]]

@@ -22,9 +22,9 @@ def fuse_narrow_gemm(graph: Graph, node: Node, x: Value, weight: Value, c: Value
     a narrow product takes a good part of its time, that of a wide one does not. Two new Reshapes
     take what the sum did, so one of them must become one with a Reshape that is there.
     """
-    if x.rank is None or x.shape is None:
+    if x.shape is None:
         return Skip("the rank of x is not known")
-    if x.rank < 3:
+    if len(x.shape) < 3:
         return Skip("a Gemm does not batch matrices")
     if x.dtype != DataType.FLOAT:
         return Skip("it is not of float32")
@@ -59,8 +59,7 @@ def _is_read_by_reshapes(value: Value) -> bool:
     return all(
         user.node.is_op("Reshape")
         and user.node.graph is value.graph
-        and (shape := user.node.input(1)) is not None
-        and shape.const is not None
-        and 0 not in shape.const
+        and (shape := user.node.const(1)) is not None
+        and 0 not in shape
         for user in value.users
     )

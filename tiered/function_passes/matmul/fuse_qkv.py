@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.core.types import Dim
 from tiered.rewriter.idioms.parallel_branches import only_reader, parallel_branches
 
 
@@ -64,11 +65,10 @@ def _branch(node: Node) -> _Branch | None:
         return None
     bias = add.given(1) if add.given(0) is product else add.given(0)
     end = only_reader(add)
-    shape = None if end is None or not end.is_op("Reshape") else _target(end)
-    if end is None or shape is None:
+    if end is None or not end.is_op("Reshape") or (shape := _target(end)) is None:
         return None
     width = weight.dim(1)
-    if bias.shape != (width,) or not isinstance(width, int):
+    if bias.shape != (width,):
         return None
     if len(shape) != 4 or min(shape[2:]) <= 0 or shape[2] * shape[3] != width:
         return None
@@ -86,7 +86,7 @@ def _target(reshape: Node) -> tuple[int, ...] | None:
 
 
 def _outer_of_rows(
-    outer: Sequence[int], between: Sequence[int] | None, width: int
+    outer: Sequence[int], between: Sequence[int] | None, width: Dim
 ) -> tuple[int, ...] | None:
     """Return the first two dims of the heads of a matrix of rows, for one Reshape of the rows.
 
@@ -106,7 +106,7 @@ def _outer_of_rows(
             second = between[1]
             first = between[0] if second < 0 else first
     # A 0 copies the rows; one for the second dim would copy the columns.
-    return None if second == 0 or (first, second) == (-1, -1) else (first, second)
+    return None if second == 0 else (first, second)
 
 
 def _is_circular(products: Sequence[Node], branches: Sequence[_Branch]) -> bool:

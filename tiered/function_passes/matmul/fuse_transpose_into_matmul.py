@@ -8,7 +8,7 @@ from tiered import Graph, Node, Skip, Value, op, rewrite, var
 def _swaps(perm: Sequence[int] | None) -> bool:
     """Return whether a permutation swaps the last two dims alone."""
     count = len(perm or ())
-    return count > 1 and list(perm or ()) == [*range(count - 2), count - 1, count - 2]
+    return list(perm or ()) == [*range(count - 2), count - 1, count - 2]
 
 
 _swapped = op.Transpose(var.x, perm=_swaps).shared()

@@ -22,9 +22,7 @@ _GEMM: Final = (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16)
     required=("infer_shapes",),
     numerics="reassociating",
 )
-def replace_einsum_with_matmul(
-    graph: Graph, a: Value, b: Value, equation: str
-) -> Value | Skip:
+def replace_einsum_with_matmul(graph: Graph, a: Value, b: Value, equation: str) -> Value | Skip:
     """Multiply matrices: labels are summed over, each side may have labels of its own.
 
     Two matrices of floats in another order are one Gemm, whose flags say the order. Several labels
@@ -38,8 +36,8 @@ def replace_einsum_with_matmul(
         return Skip("a label occurs twice in one operand")
     summed = [label for label in left if label in right and label not in out]
     shared = [label for label in out if label in left and label in right]
-    rows = [label for label in out if label in left and label not in right]
-    columns = [label for label in out if label in right and label not in left]
+    rows = [label for label in out if label not in right]
+    columns = [label for label in out if label not in left]
     if set(left) != {*shared, *rows, *summed} or set(right) != {*shared, *columns, *summed}:
         return Skip("a label occurs in one term only")
     if not summed:
@@ -109,9 +107,7 @@ def _gemm(graph: Graph, a: Value, b: Value, labels: Sequence[str], summed: str) 
     left, right, out = labels
     if out[0] in right:
         a, b, left, right = b, a, right, left
-    return graph.op.Gemm(
-        a, b, transA=int(left[0] == summed), transB=int(right[1] == summed)
-    )
+    return graph.op.Gemm(a, b, transA=int(left[0] == summed), transB=int(right[1] == summed))
 
 
 def _ordered(graph: Graph, value: Value, has: Sequence[str], wanted: Sequence[str]) -> Value:
