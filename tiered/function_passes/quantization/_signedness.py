@@ -85,8 +85,8 @@ def quantized_values(
         if change.is_source(node.output):
             yield node, node.output
     for node in graph.nodes_of("DequantizeLinear"):
-        q = node.inputs[0]
-        if q is not None and q.graph is graph and q.const is not None and is_convertible(node):
+        q = node.given(0)
+        if q.graph is graph and q.const is not None and is_convertible(node):
             yield node, q
 
 
@@ -130,8 +130,8 @@ def _region(q: Value, change: Signedness, is_convertible: IsConvertible) -> _Int
     """Return the values with the same integers as a value, or why they cannot change."""
     source = q.producer if q.const is None else None
     values, units = [q], [] if source is None else [source]
-    x = q if source is None else source.inputs[0]
-    if x is not None and x.is_constant and not all(map(is_convertible, q.readers)):
+    x = q if source is None else source.given(0)
+    if x.is_constant and not all(map(is_convertible, q.readers)):
         return Skip("a constant is quantised")
     for value in values:
         if value.is_graph_output:
@@ -157,10 +157,9 @@ def _region(q: Value, change: Signedness, is_convertible: IsConvertible) -> _Int
 
 def _zeros(node: Node, change: Signedness) -> Array | None:
     """Return the zero points; if absent, one 0 for each scale."""
-    scale, zero = node.inputs[1], node.input(2)
+    dims, zero = node.given(1).shape, node.input(2)
     if zero is not None:
         return zero.const
-    dims = None if scale is None else scale.shape
     if dims is None:
         return None
     sizes = [dim for dim in dims if isinstance(dim, int)]

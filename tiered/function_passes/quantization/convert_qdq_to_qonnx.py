@@ -113,10 +113,13 @@ def _grid(unit: Quantized, low: Value | None, high: Value | None) -> Grid | Skip
     whole = grid_of(unit.dtype)
     limits = []
     for value, end in ((low, whole.low), (high, whole.high)):
-        if value is not None and value.const is None:
+        if value is None:
+            limits.append(end)
+        elif value.const is None:
             return Skip("a limit is not constant")
-        if value is not None and value.const is not None and value.const.size != 1:
+        elif value.const.size != 1:
             return Skip("a limit is not one number")
-        limits.append(end if value is None or value.const is None else int(value.const.item()))
+        else:
+            limits.append(int(value.const.item()))
     found = grid_between(limits[0], limits[1], signed=whole.signed)
     return found or Skip("no number of bits has these limits")

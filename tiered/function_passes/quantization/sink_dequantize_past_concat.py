@@ -16,10 +16,10 @@ def sink_dequantize_past_concat(
 ) -> Value | Skip:
     """Concatenate integers of equal scales and zero points, and dequantise them once."""
     units = [_unit_of(operand) for operand in operands]
-    first = units[0]
     found = [unit for unit in units if unit is not None]
-    if first is None or len(found) < len(units):
+    if len(found) < len(units):
         return Skip("an operand has no DequantizeLinear")
+    first = found[0]
     for unit in found:
         if reason := why_not_moved(unit):
             return reason

@@ -91,5 +91,5 @@ def may_have_zero(node: Node, positive: Collection[str]) -> bool:
 
 
 def _elements(node: Node) -> list[object]:
-    shape = node.inputs[1]
-    return [] if shape is None or shape.elements is None else shape.elements.ravel().tolist()
+    elements = node.given(1).elements
+    return [] if elements is None else elements.ravel().tolist()

@@ -1,6 +1,6 @@
 """Trilu(x)  =>  x, if no element is outside of the triangle;  Trilu(Trilu(x))  =>  Trilu(x)"""
 
-from tiered import Constant, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Constant, Graph, Skip, Value, const, op, rewrite, var
 
 
 @rewrite(
@@ -9,17 +9,15 @@ from tiered import Constant, Graph, Node, Skip, Value, const, op, rewrite, var
     required=("infer_shapes",),
 )
 def eliminate_nop_trilu(
-    graph: Graph, x: Value, upper: int | None, k: Constant | None, node: Node
+    graph: Graph, x: Value, upper: int | None, k: Constant | None
 ) -> Value | Skip:
     """Drop a Trilu that sets no element to 0: of one row, of one column, or after the same one."""
-    is_upper = upper is None or bool(upper)
+    is_upper = bool(upper)
     diagonal = 0 if k is None else int(k.const.item())
     producer = x.producer
     if producer is not None and producer.is_op("Trilu") and not producer.has_references:
         other = producer.input(1)
-        if bool(producer.attr("upper")) is is_upper and (
-            other is node.input(1) or _number(other) == diagonal
-        ):
+        if bool(producer.attr("upper")) is is_upper and _number(other) == diagonal:
             return x
     rows, columns = x.dim(-2), x.dim(-1)
     if is_upper:

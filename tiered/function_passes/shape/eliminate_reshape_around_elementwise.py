@@ -30,8 +30,8 @@ def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None
         return
     for op_type in _VIEWS:
         for end in graph.nodes_of(op_type):
-            between = end.input(0)
-            if end.graph is None or between is None or not _is_elementwise(between.producer):
+            between = end.given(0)
+            if end.graph is None or not _is_elementwise(between.producer):
                 continue
             found = _region(end, between)
             if isinstance(found, Skip):
@@ -91,8 +91,7 @@ def _leads(node: Node, before: Shape, after: Shape) -> bool:
 
 def _leads_out(node: Node, value: Value, after: Shape) -> bool:
     """Return whether a node reshapes a value, and does not only use it as a shape."""
-    is_operand = node.input(0) is value and node.input(1) is not value
-    return is_operand and _leads(node, value.shape or (), after)
+    return node.input(1) is not value and _leads(node, value.shape or (), after)
 
 
 def _users(value: Value) -> Iterator[Node]:

@@ -19,8 +19,8 @@ def fuse_slice_into_expand(graph: Graph, x: Value, node: Node) -> Value | Skip:
     selection = selection_of(node)
     if isinstance(selection, Skip):
         return selection
-    wide, result = node.inputs[0], node.output.static_shape
-    if wide is None or wide.rank is None or x.rank is None or result is None:
+    wide, result = node.given(0), node.output.static_shape
+    if wide.rank is None or x.rank is None or result is None:
         return Skip("a shape is not known")
     shift = wide.rank - x.rank
     places = [at - shift for at in selection.axes if at >= shift]

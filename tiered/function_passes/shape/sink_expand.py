@@ -34,7 +34,7 @@ def _sunk(graph: Graph, ctx: PassContext, repeat: Node) -> Node | None:
     wide = repeat.output
     readers = wide.readers
     f = readers[0] if readers else None
-    if f is None or f.domain or f.op_type not in SAME_AT_ALL_PLACES or f.graph is not graph:
+    if f is None or f.domain or f.op_type not in SAME_AT_ALL_PLACES:
         return None
     reason = _why_not(repeat, f)
     if reason is not None:
@@ -51,14 +51,14 @@ def _sunk(graph: Graph, ctx: PassContext, repeat: Node) -> Node | None:
 
 
 def _why_not(repeat: Node, f: Node) -> Skip | None:
-    wide, x = repeat.output, repeat.input(0)
-    if not wide.is_only_read_by(f) or repeat.is_pinned:
+    wide, x = repeat.output, repeat.given(0)
+    if not wide.is_only_read_by(f):
         return Skip("the repeated elements have other consumers")
     if f.has_references or repeat.has_references:
         return Skip("{}", f.parameter_reason or repeat.parameter_reason)
     if not is_same_at_all_places(f):
         return Skip("a number that fits no integer differs by its place")
-    if x is None or x.rank is None or wide.rank is None:
+    if x.rank is None or wide.rank is None:
         return Skip("a rank is not known")
     if x.static_shape is not None and x.static_shape == wide.static_shape:
         return Skip("nothing is repeated")
