@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Mapping
 
 from tests.small import named, parsed
+from tiered import Model
 from tiered.analysis.batching.another_size import rebatch
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
@@ -68,6 +69,11 @@ def rebatched(text: str, places: Mapping[str, int] = X) -> str:
     of few elements by their slots."""
     model = parsed(text)
     rebatch(model, {named(model, name): axis for name, axis in places.items()}, "N")
+    return nodes_of(model)
+
+
+def nodes_of(model: Model) -> str:
+    """Return the nodes of a model: operators, attributes, and constants of few elements."""
     written = []
     for node in model.main.topological_order():
         if node.is_op("Constant"):

@@ -8,6 +8,8 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
+from tests.analysis.batching.facts_of import nodes_of
+from tests.recorded import assert_values
 from tests.small import made_by, named, ops, parsed
 from tiered import Model, Node, Value
 from tiered.analysis.batching.batch_edits import Rewriting
@@ -276,6 +278,57 @@ def test_an_output_of_a_body_is_repeated() -> None:
         if node.bodies[0].name == "e" else node.bodies[1], 0, BatchRows(0)), old=1)  # fmt: skip
     found = computed(model, x=floats(5, 3), c=np.array(False))
     np.testing.assert_array_equal(found, floats(1, 3).repeat(5, 0))
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+WRITTEN = {
+    "vector": VECTOR,
+    "shared": SHARED,
+    "moved": "(float[6,N] x) => (float[A,B,C] y) <int64[3] s = {1,2,3}> { y = Reshape(x, s) }",
+    "cut": """(float[N,3] x, int64[1] e) => (float[A,B] y) <int64[2] s = {0,1},
+        int64[2] f = {2,3}> { y = Slice(x, s, f) }""",
+    "image": """(float[N,2,4] x, float[K,2,2] w, float[M] b) => (float[A,B,C] y) {
+        y = Conv(x, w, b) }""",
+    "lifted": """(float[N,4,3] x) => (float[A,B] y) <int64[2] s = {-1,3}, float[3] v = {1,2,3},
+        float[8,1] m = {1,2,3,4,1,2,3,4}, float[1,1] o = {5}> { a = Reshape(x, s)  y = Mul(a, m) }""",
+}
+
+
+def write(
+    name: str,
+    edit: Callable[[Rewriting, Node], None],
+    *changes: tuple[str, str],
+    old: int = 2,
+    axis: int = 0,
+) -> None:
+    """Print the nodes of one of the models with some changes of its text after an edit."""
+    text = WRITTEN[name]
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    print(nodes_of(edited(text, edit, old=old, axis=axis)))
+
+
+def repeat(to: Rewriting, node: Node, rows: BatchRows, *, once: bool) -> None:
+    """Let a node read an operand for the first sample, or for each of them."""
+    value = value_of(node, 0)
+    to.set_input(node, 0, (to.first if once else to.spread)(node.owner, value, rows))
+
+
+def convolve(to: Rewriting, node: Node) -> None:
+    text = WRITTEN["image"]
+    for name, size in zip("NKM", "133", strict=True):
+        text = text.replace(f"[{name}", f"[{size}")
+    static = made_by(parsed(text), "y")
+    windows = windows_of(static, value_of(static, 0), [2])
+    assert not isinstance(windows, Skip)
+    to.convolve(node, windows, 3, 1, BatchRows(0))
+
+
+def test_what_the_edits_write() -> None:
+    names = {"BatchRows": BatchRows, "N": N, "convolve": convolve, "multiply": multiply}
+    assert_values(__file__, {**names, "repeat": repeat, "write": write, "value_of": value_of})
 
 
 # --- indices --------------------------------------------------------------------------------------

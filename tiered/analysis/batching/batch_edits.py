@@ -71,7 +71,7 @@ class Rewriting:
         flush()
         made = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
         known = [piece for piece in pieces if piece is not None]
-        if len(known) == len(pieces) and made is not self._batch:
+        if len(known) == len(pieces):
             self._fixed.append((made, lambda size: _numbers(known, size)))
         return made
 
@@ -119,12 +119,13 @@ class Rewriting:
         self.replace(node, lambda: self._moved(node, rows, made))
 
     def _moved(self, node: Node, rows: BatchRows, made: BatchRows) -> Value:
-        op, value, shape = node.owner.op, node.given(0), list(node.output.static_shape or ())
+        op, value, shape = node.owner.op, node.given(0), node.output.static_shape
+        assert shape is not None
         split = op.Reshape(value, np.array(self._split(value, rows, -1), np.int64))
         rank = _rank(value) + 2
         others = [axis for axis in range(rank) if axis != rows.axis + 1]
         first = op.Transpose(split, perm=[rows.axis + 1, *others])
-        rest = shape[: made.axis] + shape[made.axis + 1 :]
+        rest = (*shape[: made.axis], *shape[made.axis + 1 :])
         flat: Value = op.Reshape(first, np.array([-1, *rest], np.int64))
         perm = [*range(1, made.axis + 1), 0, *range(made.axis + 1, len(shape))]
         return flat if not made.axis else op.Transpose(flat, perm=perm)
@@ -137,17 +138,16 @@ class Rewriting:
             numbers[number] = int(_ALL)
             node.owner.set_attribute(node, "ends", numbers)
             return
-        count = len(ends.elements) if ends.elements is not None else number + 1
-        pieces: list[Size | None] = [None] * count
         array = ends.const
         if array is not None:
-            pieces = [int(each) for each in array.ravel()]
+            array = array.copy()
+            array[number] = np.iinfo(array.dtype).max
+            self.set_input(node, 2, node.owner.constant(array, ends.name))
+            return
+        assert ends.elements is not None
+        pieces: list[Size | None] = [None] * len(ends.elements)
         pieces[number] = int(_ALL)
-        made = self.vector(node.owner, pieces, ends)
-        if array is not None and array.dtype != np.int64:
-            numbers32 = np.array(pieces, np.int64).clip(None, np.iinfo(array.dtype).max)
-            made = node.owner.constant(numbers32.astype(array.dtype), ends.name)
-        self.set_input(node, 2, made)
+        self.set_input(node, 2, self.vector(node.owner, pieces, ends))
 
     def first(self, graph: Graph, value: Value, rows: BatchRows) -> Value:
         """Return a value with the first sample alone; they are all equal."""
