@@ -65,3 +65,5 @@ def test_the_whole_interval_must_be_on_the_side() -> None:
     assert claim.is_refuted(between(1.5, 1.9))
     assert parse_claim("B>=2*A", 2).holds(between(2.0, 2.2))
     assert not parse_claim("B<2*A", 2).holds(between(1.9, 2.0))
+    assert not parse_claim("B<=0.9*A", 2).is_refuted(between(0.9, 1.0))
+    assert not parse_claim("B>2*A", 2).is_refuted(between(1.5, 2.0))

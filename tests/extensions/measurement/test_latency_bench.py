@@ -8,6 +8,7 @@ import pytest
 
 import tiered
 from tests.fake_worker import FakeSession
+from tiered.extensions.measurement import latency_bench
 from tiered.extensions.measurement.latency_bench import How
 from tiered.extensions.measurement.subjects import subject
 from tiered.runtime.opening import CPU, Opening
@@ -198,3 +199,16 @@ def test_limits_of_how_to_measure_are_allowed() -> None:
     assert How(threads=0).opening() == Opening("all", 0, CPU)
     with pytest.raises(UsageError, match="minutes are a number above 0, not inf"):
         How(minutes=float("inf")).opening()
+
+
+def test_the_time_of_the_thread_is_that_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency_bench, "installed_provider", lambda name: name)
+    for provider, threads, is_wrong in (
+        (CPU, 1, False), (CPU, 2, True), ("other", 1, True), ("other", 0, True),
+    ):  # fmt: skip
+        how = How(provider=provider, threads=threads, clock="processor")
+        if is_wrong:
+            with pytest.raises(UsageError, match="counts one thread on the CPU: use threads=1"):
+                how.opening()
+        else:
+            assert how.opening() == Opening("all", 1, CPU)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tiered.extensions.measurement.latency_result import Bench
+from tiered.extensions.measurement.latency_result import Bench, _verdict
+from tiered.extensions.measurement.medians import CONFIDENCE, MedianInterval
 from tiered.extensions.measurement.trials import Round
 from tiered.runtime.opening import Opening
 from tiered.support.errors import TargetError, UsageError
@@ -104,3 +105,12 @@ def test_nodes_that_the_provider_does_not_take_are_counted() -> None:
 def test_an_interrupted_measurement_says_so() -> None:
     found = bench_of([round_of(1.0)] * 12, is_complete=False)
     assert found.remarks == ("interrupted: the figures are those of the rounds until then",)
+
+
+def test_the_verdict_of_an_interval() -> None:
+    for low, high, confidence, verdict in (
+        (0.5, 0.6, CONFIDENCE, "faster"), (0.5, 0.6, CONFIDENCE - 1e-9, "too few rounds"),
+        (0.5, 1.0, CONFIDENCE, "no difference"), (1.0, 1.5, CONFIDENCE, "no difference"),
+        (1.1, 1.5, 1.0, "slower"), (0.9, 1.1, 1.0, "no difference"),
+    ):  # fmt: skip
+        assert _verdict(MedianInterval(low, 1.0, high, confidence)) == verdict

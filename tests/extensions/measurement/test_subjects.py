@@ -94,12 +94,16 @@ def test_sizes_are_those_given_and_those_that_another_model_fixes() -> None:
     assert sizes_of_inputs([free, fixed], {}, {}) == {"x": [3, 8]}
     assert sizes_of_inputs([free, free, fixed], {}, {}) == {"x": [3, 8]}
     assert sizes_of_inputs([free, fixed], {}, {"n": 5}) == {"x": [5, 8]}
+    assert sizes_of_inputs([free, fixed], {"x": ("m", 8)}, {}) == {"x": [3, 8]}
 
 
 def test_unknown_inputs_and_dims_are_refused() -> None:
     free = made(RELU, "free")
     with pytest.raises(UsageError, match="free has no input 'z'; it has x"):
         sizes_of_inputs([free], {"z": (1,)}, {})
+    alone = made("() => (float[1] y) <float[1] w = {1}> { y = Relu(w) }", "alone")
+    with pytest.raises(UsageError, match="alone has no input 'z'; it has none"):
+        sizes_of_inputs([alone], {"z": (1,)}, {})
     with pytest.raises(ShapeError, match="dim 1 of input 'x' is 8"):
         sizes_of_inputs([free], {"x": (1, 9)}, {})
     with pytest.raises(UsageError, match="no input of the model has a dim 'm'"):
