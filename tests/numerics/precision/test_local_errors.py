@@ -130,6 +130,15 @@ def test_bfloat16_has_the_range_of_floats() -> None:
     assert found["y"] == pytest.approx((66049 - 65536) / 66049)
 
 
+def test_absent_operands_and_outputs_stay_absent() -> None:
+    text = (
+        "(float[2] x) => (float[2] y, float[2] z) <float most = {4096}, float[2] one = {1,1}>"
+        ' { y = Clip(x, , most) z, "", v = LayerNormalization(x, one) }'
+    )
+    found = errors(text, {"x": floats(2049, 1)})
+    assert found == {"y": pytest.approx(1 / 2049), "z": pytest.approx(0, abs=1e-3)}
+
+
 def test_no_node_needs_no_probe() -> None:
     model = parsed("(float[1] x) => (float[1] y) { y = Neg(x) }")
     assert local_errors(model, [], HALF, [{"x": floats(1)}], {}, lambda node, place: True) == {}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.small import ops, parsed
-from tiered import Model, VerificationError, get_pass
+from tiered import DataType, Model, TensorType, VerificationError, get_pass
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.measurement import measured_error
 from tiered.support.errors import RuntimeFailure
@@ -103,13 +103,34 @@ def test_what_does_not_run_is_not_measured_unless_there_is_a_budget() -> None:
         said(model, (1, 2), budget=budget_of("relative<=1"))
 
 
-def test_dims_that_were_fixed_are_those_of_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = parsed("(float[N,M,3] x) => (float[N,M,3] y) { y = Neg(x) }")
-    model.set_input_shapes({"x": [2, -1, -1]})
+@pytest.mark.parametrize(
+    ("dims", "given", "expected"),
+    [
+        ("N,M,3", [2, -1, -1], [{"x": [2, "M", 3]}]),
+        ("?,M,3", [-1, 4, -1], [{"x": [-1, 4, 3]}]),
+        ("N,M,3", [-1, -1, -1], []),
+    ],
+)
+def test_dims_that_were_fixed_are_those_of_the_original(
+    dims: str, given: list[int], expected: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = parsed(f"(float[{dims}] x) => (float[{dims}] y) {{ y = Neg(x) }}")
+    model.set_input_shapes({"x": given})
     shapes: list[Any] = []
     monkeypatch.setattr(Model, "set_input_shapes", lambda self, named, *rest: shapes.append(named))
     measured_error(model, inputs=[{"x": np.zeros((2, 4, 3), np.float32)}])
-    assert shapes == [{"x": [2, "M", 3]}]
+    assert shapes == expected
+
+
+def test_an_input_that_is_another_one_now_keeps_its_dims(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[Any] = []
+    monkeypatch.setattr(Model, "set_input_shapes", lambda self, named, *rest: shapes.append(named))
+    model = parsed("(float[2,M] x, float[N] z) => (float[2,M] y) { y = Neg(x) }")
+    x, z = model.main.inputs
+    model.main.remove_input(z)
+    model.main.set_declared_type(x, TensorType(DataType.FLOAT, (3, "M")))
+    measured_error(model, inputs=[{"x": np.zeros((2, 4), np.float32), "z": floats(1)}])
+    assert shapes == []
 
 
 def test_the_original_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

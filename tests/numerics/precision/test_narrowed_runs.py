@@ -49,7 +49,7 @@ def test_outputs_that_are_no_longer_finite_are_named() -> None:
 @pytest.mark.parametrize(
     ("deployed", "judged", "is_worse"),
     [(0.3, [0.1], True), (0.2, [0.1], False), (0.15, [0.0, 0.1], False), (9e-5, [0.0], False),
-     (2e-4, [0.0], True)],
+     (2e-4, [0.0], True), (1.0, [0.5], False)],
 )  # fmt: skip
 def test_onnxruntime_itself_is_worse_by_twice_the_error(
     deployed: float, judged: list[float], is_worse: bool
@@ -70,7 +70,9 @@ def test_outputs_of_integers_have_no_cosine() -> None:
     runs = trials(np.array([1, 2, 3, 4]))
     assert runs.describe([{"y": np.array([1, 2, 3, 5])}]).startswith("relative ")
     empty = trials(floats())
-    assert empty.describe([{"y": floats()}]) == "no output has an element that can be compared"
+    nothing = "no output has an element that can be compared"
+    assert empty.describe([{"y": floats()}]) == nothing
+    assert trials([floats(1)]).describe([{"y": [floats(1)]}]) == "relative 0"
 
 
 def test_inputs_are_counted_in_words() -> None:
@@ -119,11 +121,44 @@ def test_onnx_reference_is_trusted_where_it_computes_the_same() -> None:
     assert near.trusts_reference(model)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2] x) => (float[2] y) { y = com.microsoft.BiasGelu(x, x) }",
+        "(float[2] x) => (float[0] y) <int64[1] none = {0}> { y = Slice(x, none, none) }",
+    ],
+)
+def test_onnx_reference_is_not_trusted_where_nothing_can_be_compared(text: str) -> None:
+    model = parsed(text)
+    runs = NarrowedRuns.of(model, [{"x": floats(2, 3)}], seed=0, made=1)
+    assert not runs.trusts_reference(model)
+
+
+@pytest.mark.parametrize(
+    ("by_reference", "is_emulated", "steps"),
+    [(False, True, ["emulate"]), (False, False, []), (True, True, ["take_in"]),
+     (True, False, ["take_in"])],
+)  # fmt: skip
+def test_onnxruntime_emulates_and_onnx_reference_takes_weights_in(
+    by_reference: bool, is_emulated: bool, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiered.numerics.precision import narrowed_runs as module
+
+    done = list[str]()
+    for name in ("emulate", "take_in"):
+        monkeypatch.setattr(module, name, lambda *given, name=name: done.append(name))
+    model = parsed("(float[2] x) => (float[2] y) { y = Mul(x, x) }")
+    runs = NarrowedRuns(({"x": floats(2, 3)},), (), False)
+    (found,) = runs.outputs(model, by_reference=by_reference, is_emulated=is_emulated)
+    assert found["y"].tolist() == [4, 9]
+    assert done == steps
+
+
 def test_a_small_model_has_few_weights_and_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     from tiered.numerics.precision import narrowed_runs as module
 
     model = parsed("(float[2] x) => (float[2] y) <float[2] k = {1,2}> { y = Mul(x, k) }")
-    runs = NarrowedRuns(({"x": floats(1, 2)}, {"x": floats(1, 2)}), (), False)
+    runs = NarrowedRuns(({"x": floats(1, 2)}, {"x": floats(1, 2), "s": [floats(1)]}), (), False)
     size = model.nbytes + 2 * 2 * 4
     for most, is_small in ((size, True), (size - 1, False)):
         monkeypatch.setattr(module, "_MOST_REFERRED", most)
