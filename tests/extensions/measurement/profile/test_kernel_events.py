@@ -85,3 +85,22 @@ def test_a_profile_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
         read_events(path)
     with pytest.raises(RuntimeFailure, match="has 1 run; expected 2"):
         read_events(written(tmp_path, run(5, 30)), skip=1)
+
+
+def test_what_is_no_kernel_is_no_node_and_what_begins_at_an_end_is_beside(tmp_path: Path) -> None:
+    fence = {**node("a", "Add", 11, 1), "name": "a_fence_before"}
+    other = {**node("b", "Add", 12, 1), "cat": "Session"}
+    events = (
+        fence, other, node("loop", "Loop", 10, 20), node("c", "Add", 30, 5, 1),
+        node("d", "Add", 29, 1, 2), node("e", "Scan", 40, 10, 3), node("f", "Add", 45, 2, 4),
+        run(5, 60),
+    )  # fmt: skip
+    found = read_events(written(tmp_path, *events))
+    (only,) = found.runs
+    assert only.calls == {
+        (("loop", 0),): 1, (("c", 1),): 1, (("loop", 0), ("d", 2)): 1, (("e", 3),): 1,
+        (("e", 3), ("f", 4)): 1,
+    }  # fmt: skip
+    assert only.nodes[(("loop", 0),)] == pytest.approx(19e-6)
+    inner = [keys[-1][0] for keys, kernel in found.kernels.items() if kernel.is_inner]
+    assert sorted(inner) == ["d", "f"]

@@ -28,3 +28,5 @@ def test_the_depth_makes_few_layers() -> None:
     assert depth_for(paths, 2) == 1
     assert depth_for([()]) == 1
     assert text_of(()) == "(no layer)"
+    for most, depth in ((24, 3), (23, 2), (8, 2), (7, 1), (1, 1)):
+        assert depth_for(paths, most) == depth

@@ -3,6 +3,8 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -198,3 +200,51 @@ def test_a_graph_that_cannot_be_written_is_unknown(
     assert asked == ["executed.onnx", ""]
     assert found.notes[0].startswith("the graph that onnxruntime executes is unknown")
     assert [node.op_type for node in found.nodes] == ["MatMul", "Relu", "MatMul"]
+
+
+def test_where_a_trace_and_the_executed_graph_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    profiling.check(1, 1, None)
+    profiling.check(1, 1, "trace.json")
+    with pytest.raises(UsageError, match=r"cannot write 'no/trace\.json': no such folder"):
+        profiling.check(1, 1, "no/trace.json")
+    assert profiling._read("") is None
+    assert profiling._read("none.onnx") is None
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Relu(x) }"), "there.onnx")
+    assert profiling._read("there.onnx") == onnx.load("there.onnx")
+
+
+def test_the_graph_of_a_large_model_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    class Model:
+        def hold(self, feeds: object) -> None:
+            """Do nothing."""
+
+    def open_subject(worker: object, each: object, opening: Any) -> Model:
+        asked.append(bool(opening.executed))
+        return Model()
+
+    monkeypatch.setattr(profiling, "open_subject", open_subject)
+    for nbytes in (profiling._LARGEST - 1, profiling._LARGEST, profiling._LARGEST + 1):
+        each: Any = SimpleNamespace(file_bytes=nbytes)
+        with profiling._opened(each, Opening(), [], "folder") as (_, executed):
+            assert executed == ("folder/executed.onnx" if asked[-1] else "")
+    assert asked == [True, False, False]
+
+
+def test_the_shapes_of_inputs_are_those_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiling, "profiled", lambda *given, **more: (given, more))
+    found: Any = tiered.profile(
+        "m.onnx", runs=3, input_shapes={"x": (1, 2)}, dims={"n": 3}, perfetto=Path("t.json")
+    )
+    (models, how, runs), more = found
+    assert (models, how.threads, runs) == (("m.onnx",), 1, 3)
+    assert more == {
+        "inputs": (), "seed": 0, "dims": {"n": 3}, "input_shapes": {"x": (1, 2)},
+        "roofline": False, "perfetto": "t.json",
+    }  # fmt: skip
+    plain: Any = tiered.profile("m.onnx")
+    assert (plain[1]["dims"], plain[1]["input_shapes"], plain[1]["perfetto"]) == ({}, {}, None)
