@@ -118,6 +118,7 @@ PASSES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "fp16": ({"measures": False}, "float_to_half", {}),
     "fp16 measured": ({"inputs": ["s.npz"]}, "float_to_half",
                       {"measure": True, "inputs": ["s.npz"]}),
+    "fp16 on vnni": ({"processor": "vnni", "measures": False}, "float_to_half", {}),
     "fp16 unmeasured": ({"inputs": ["s.npz"], "measures": False}, "float_to_half", {}),
     "bf16": ({}, "float_to_bfloat16", {}),
     "mixed": ({}, "float_to_mixed", {"to": "fp16"}),

@@ -7,7 +7,12 @@ import pytest
 from tiered import Backend, UsageError
 from tiered.extensions.preparation.precisions import PRECISIONS, PrecisionOptions
 from tiered.extensions.preparation.preparation_options import PrepareOptions
-from tiered.extensions.preparation.preparation_steps import SAMPLES, PreparationStep, steps_of
+from tiered.extensions.preparation.preparation_steps import (
+    SAMPLES,
+    PreparationStep,
+    _precision_words,
+    steps_of,
+)
 from tiered.graph import DataType
 from tiered.pipeline.sequential import Sequential
 from tiered.targets.pipeline_edits import PipelineEdit
@@ -203,3 +208,50 @@ def test_the_line_of_a_step() -> None:
 def test_a_folder_of_given_arrays_has_a_name_for_readers(word: str, shown: str) -> None:
     step = PreparationStep(name="a", what="", command="quantize", words=("--inputs", word))
     assert step.line("a", "b").endswith(f"--inputs {shown}")
+
+
+def test_a_step_of_shapes_as_a_pipeline() -> None:
+    for given, said in (
+        ({"dims": {"N": 2}}, "dim={N: 2}"), ({"input_shapes": {"x": [1, "h"]}}, "shape={x: [1,h]}"),
+    ):  # fmt: skip
+        text = only("shapes", **given).text
+        assert text == f"const_input_shape{{{said}}},default,const_output_shape"
+
+
+def test_the_options_of_a_conversion_are_those_that_it_takes() -> None:
+    everything: dict[str, Any] = {
+        "budget": "sqnr>=30", "order": "error", "inputs": ["s"], "keep_ops": ["Erf"],
+        "keep_nodes": ["a"], "keep_io": False, "bounds": ["x=0:1"], "processor": "vnni",
+    }  # fmt: skip
+    kept = "--keep-ops Erf --keep-nodes a"
+    in_budget = "--budget sqnr>=30"
+    for name, whole, without in (
+        ("int32", f"{kept} --bounds x=0:1", f"{kept} --bounds x=0:1"),
+        (
+            "int8",
+            f"{in_budget} --order error --inputs s {kept} --for vnni",
+            f"--inputs s {kept} --for vnni",
+        ),
+        ("int8-dynamic", f"{in_budget} --inputs s {kept} --for vnni", f"{kept} --for vnni"),
+        ("fp8", f"{in_budget} --inputs s {kept}", f"--inputs s {kept}"),
+        ("int8-weights", f"{in_budget} --inputs s {kept}", kept),
+        (
+            "fp16",
+            f"{in_budget} --order error --inputs s {kept} --no-keep-io",
+            f"{kept} --no-keep-io",
+        ),
+        (
+            "bf16",
+            f"{in_budget} --order error --inputs s {kept} --no-keep-io",
+            f"{kept} --no-keep-io",
+        ),
+        (
+            "mixed",
+            f"{in_budget} --order error --inputs s {kept} --no-keep-io",
+            f"--inputs s {kept} --no-keep-io",
+        ),
+    ):
+        assert " ".join(_precision_words(name, PrecisionOptions(**everything))) == whole
+        options = PrecisionOptions(**{**everything, "budget": ""})
+        assert " ".join(_precision_words(name, options)) == without
+        assert [*_precision_words(name, PrecisionOptions())] == []

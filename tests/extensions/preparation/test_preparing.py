@@ -182,3 +182,10 @@ def test_samples_of_both_kinds_are_files(tmp_path: Path) -> None:
         made = {path.name: np.load(path)["x"].tolist() for path in Path(folder).iterdir()}
         assert made == {"000000.npz": [1, 2], "000001.npz": [3]}
     assert not Path(folder).exists()
+
+
+def test_shapes_of_inputs_are_set(proto: onnx.ModelProto) -> None:
+    made = tiered.prepare(proto, opt_level=0, input_shapes={"x": [2, 40]}, verify="off")
+    assert [each.step.name for each in made.done] == ["shapes", "optimise"]
+    dims = made.to_proto().graph.input[0].type.tensor_type.shape.dim
+    assert [dim.dim_value for dim in dims] == [2, 40]

@@ -1,12 +1,20 @@
 """The promise in the metadata of a result: text and back, and the sum of several."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tiered import optimize_model
 from tiered.extensions.preparation.precisions import budget_promise
-from tiered.extensions.preparation.promise_mark import Carried, carried_by, carried_in, together
+from tiered.extensions.preparation.promise_mark import (
+    Carried,
+    _of_pass,
+    carried_by,
+    carried_in,
+    together,
+)
 from tiered.numerics.precision.budget import METRICS, budget_of
 from tiered.support.numerics import QUANTIZED, Numerics, Promise
 from tiered.testing import parse
@@ -62,3 +70,16 @@ def test_a_metric_without_a_limit_is_infinite() -> None:
     assert found is not None
     assert found.promise.metric is not None
     assert math.isinf(found.promise.metric.high)
+
+
+def test_the_promise_of_a_pass_of_a_user_is_its_own() -> None:
+    lossy, exact = Promise(Numerics.LOSSY), Promise(Numerics.EXACT)
+    for numerics, promise in ((Numerics.LOSSY, lossy), (Numerics.EXACT, exact)):
+        info = SimpleNamespace(numerics=numerics, is_built_in=False, promise=promise, name="own")
+        result: Any = SimpleNamespace(info=info, text="no pipeline {")
+        assert _of_pass(result) == Carried(promise)
+
+
+def test_a_metric_that_is_not_known_makes_no_promise() -> None:
+    for text in ('{"numerics": "lossy", "metric": "own"}', '{"numerics": "own"}', "no json", "[]"):
+        assert carried_in(text) is None

@@ -117,6 +117,8 @@ def test_what_makes_a_model_smaller_is_offered_once() -> None:
     assert whats(gaining(model, PrepareOptions(to=("fp16",)), None)) == [texts, dims]
     assert whats(gaining(model, PrepareOptions(to=("int32",)), None))[-1] == "weights in 8 bits"
     assert whats(gaining(parsed(WEIGHT), plain, None)) == [texts]
+    wide = parsed(WEIGHT.replace("float16", "float"))
+    assert whats(gaining(wide, plain, None)) == [texts, half, "weights in 8 bits"]
 
 
 def test_which_changes_are_needed_or_offered() -> None:
