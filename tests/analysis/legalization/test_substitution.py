@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from tiered import Model, PassContext, Skip, get_backend, pipeline_for, substitute
+from tiered.analysis.legalization.substitution import Substitution
 from tiered.runtime import run
 from tiered.targets.reading import backend_of
 from tiered.testing import parse
@@ -131,3 +132,72 @@ def test_a_call_in_a_function_with_parameters_stays() -> None:
     (node,) = function.nodes
     made = substitute(node, "chip", "Own")
     assert str(made) == "the node has bodies or attributes of a call"
+
+
+OWN = """<ir_version: 10, opset_import: ["" : 21, "chip" : 1]>
+    g (float[2] x) => (float[2] y, float[2] z) { y = LeakyRelu(x)  z = chip.Own(x) }
+    <domain: "chip", opset_import: ["" : 21]> Own <alpha: float = 0.01> (a) => (b) { BODY }"""
+LEAKY = "b = LeakyRelu<alpha: float = @alpha>(a)"
+
+
+def test_a_function_of_that_name_is_called_if_it_holds_the_operator() -> None:
+    for body, old, new, overload in (
+        (LEAKY, "", "", ""),
+        (f"{LEAKY}  c = Neg(a)", "", "", "LeakyRelu_1_1"),
+        (LEAKY.replace("LeakyRelu", "Elu"), "", "", "LeakyRelu_1_1"),
+        (LEAKY.replace("LeakyRelu", "chip.LeakyRelu"), "", "", "LeakyRelu_1_1"),
+        (LEAKY.replace("(a)", "(c)"), "(a) => (b)", "(a, c) => (b)", "LeakyRelu_1_1"),
+        (f"c = Neg(a)  {LEAKY}", "", "", "LeakyRelu_1_1"),
+        (LEAKY, "(a) => (b)", "(a) => (b, a)", "LeakyRelu_1_1"),
+        ("b = LeakyRelu<alpha=0.01>(a)", "", "", "LeakyRelu_1_1"),
+        ("b = LeakyRelu(a)", "", "", "LeakyRelu_1_1"),
+        ("", "(a) => (b)", "(a) => (a)", "LeakyRelu_1_1"),
+    ):
+        text = OWN.replace("BODY", body).replace(old, new) if old else OWN.replace("BODY", body)
+        model = Model.from_proto(onnx.parser.parse_model(text))
+        node = model.main.nodes[0]
+        made = substitute(node, "chip", "Own")
+        assert not isinstance(made, Skip)
+        assert made[0] is not None
+        assert made[0].producer is not None
+        assert made[0].producer.proto.overload == overload, (body, new)
+        assert len(model.functions) == (2 if overload else 1)
+
+
+def test_what_has_no_substitute_stays_with_the_reason() -> None:
+    own = """<ir_version: 10, opset_import: ["" : 21, "chip" : 1]>
+        g (float[2] x) => (float[2] y) { y = chip.Own(x) }
+        <domain: "chip", opset_import: ["" : 21]> Own (a) => (b) { b = Sin(a) }"""
+    branch = """<ir_version: 10, opset_import: ["" : 21]> g (float[2] x, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] p) { p = Neg(x) },
+                   else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+    old = '<ir_version: 7, opset_import: ["" : 14]> g (float[2] x) => (float[2] y) { y = Sin(x) }'
+    for text, reason in (
+        (own, "it is the body of chip::Own"),
+        (branch, "the node has bodies or attributes of a call"),
+        (old, "before IR 8 there are no local functions: tiered convert --ir 8"),
+    ):
+        model = Model.from_proto(onnx.parser.parse_model(text))
+        graph = model.functions[0] if model.functions else model.main
+        before = model.to_proto().SerializeToString()
+        assert str(Substitution("chip", "Own").apply(graph.nodes[0])) == reason
+        assert model.to_proto().SerializeToString() == before
+
+
+def test_the_types_of_outputs_are_kept_where_they_are_known() -> None:
+    text = """(float[1,2,4,4] x) => (float[1,2,2,2] p, int64[1,2,2,2] i, float u, float v) {
+        p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)
+        , i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)  w = acme.Any(x)  u = acme.Any(w)
+        v = acme.Make() }"""
+    for place, types, operands in (
+        (0, ["float[1,2,2,2]"], 1),
+        (1, ["None", "int64[1,2,2,2]"], 1),
+        (2, ["None"], 1),
+        (4, ["float[]"], 0),
+    ):
+        model = Model.from_proto(parse(text))
+        made = substitute(model.main.nodes[place], "chip", "Own")
+        assert not isinstance(made, Skip)
+        (function,) = model.functions
+        assert [str(value and value.type) for value in made] == types
+        assert len(function.inputs) == operands

@@ -141,7 +141,7 @@ def simplify(nodes: Sequence[Node]) -> None:
         if tensor is not None and not node.output.is_graph_output:
             node.owner.become_constant(node.output, tensor)
     for node in nodes:
-        if node.is_live and _copies(node) and not node.output.is_graph_output:
+        if _copies(node) and not node.output.is_graph_output:
             node.owner.replace(node, [node.given(0)])
     for node in reversed(nodes):  # a Concat before the Split that it reads
         if node.is_live:
@@ -193,8 +193,6 @@ def _read_past(node: Node) -> None:
 def _fold_elements(node: Node, value: Value) -> None:
     elements = value.elements
     if value.is_graph_output or elements is None or value.dtype is None:
-        return
-    if elements.size > _MOST_ELEMENTS:
         return
     if all(isinstance(element, int) for element in elements.ravel().tolist()):
         array = elements.astype(DataType(value.dtype).numpy)
