@@ -126,7 +126,7 @@ def _places(name: str) -> Iterator[str]:
     context = PassContext.isolated()
     for step in pipeline_for(context.backend).plan(context):
         if step.pass_.name == name:
-            yield "/".join(step.place.groups) or "top"
+            yield "/".join(step.place.groups)
 
 
 def _print(console: Console, page: dict[str, Any]) -> None:

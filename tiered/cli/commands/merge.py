@@ -114,8 +114,8 @@ def _connections(entries: tuple[str, ...]) -> Connections | None:
         return "names"
     found: dict[str, list[str]] = {}
     for entry in entries:
-        source, equals, name = entry.rpartition("=")
-        if not equals or not source or not name:
+        source, _, name = entry.rpartition("=")
+        if not source or not name:
             raise UsageError(f"--map takes OUT=IN, or names alone, not {entry!r}")
         if name in found.setdefault(source, []):
             raise UsageError(f"--map: {entry!r} is given twice")

@@ -162,7 +162,7 @@ def _check_operator(name: str) -> None:
     keys = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
     keys.update(key for backend in built_in_backends() for key in backend.operators)
     known = {operator_name(domain, op_type) for domain, op_type in keys}
-    if name not in known and ("::" not in name or name.rpartition("::")[0] in dict(keys)):
+    if name not in known and name.rpartition("::")[0] in dict(keys):
         raise UsageError(f"--op: there is no operator {name!r}{did_you_mean(name, sorted(known))}")
 
 

@@ -57,8 +57,6 @@ class QuantableNode:
     def parameters(self) -> Iterator[tuple[int, TensorQuantizationConfig, Value]]:
         """Yield the slot, the config and the value of each constant operand."""
         for slot, (config, value) in enumerate(self.places()):
-            if slot == len(self.node.inputs):
-                return
             if value is not None and value.is_initializer and not value.is_overridable:
                 yield slot, config, value
 
@@ -66,8 +64,7 @@ class QuantableNode:
         """Return states to what they were before edits of the parameters that were undone."""
         values = (*self.node.inputs, *self.node.outputs)
         for config, value in zip(self.config, values, strict=False):
-            before = None if value is None else self.stored.get(value)
-            if value is not None and config.state.is_baked and value.tensor is before is not None:
+            if value in self.stored and value.tensor is self.stored[value]:
                 config.unbake()
 
     def store(self) -> None:
@@ -128,7 +125,7 @@ class QuantableNode:
         """Return all tensors to float, or the parameters only; a second call changes nothing."""
         parameters = {slot: value for slot, _, value in self.parameters()}
         for slot, (config, _) in enumerate(self.places()):
-            if config.is_dequantized or (parameter_only and slot not in parameters):
+            if parameter_only and slot not in parameters:
                 continue
             value = parameters.get(slot)
             if config.state.is_baked and value in self.stored:
