@@ -15,30 +15,6 @@ from tiered.support.records import Record
 from tiered.testing import parse
 
 REFUSED = {
-    "convert --opset 18": [
-        *("--keep-ops MatMul", "--keep-nodes a", "--no-keep-io", "--order sensitivity"),
-        *("--no-measure", "--measure", "--order error", "--budget cosine>=0.9", "--inputs x.npz"),
-    ],
-    "convert --to fp16": ["--expand", "--order sensitivity"],
-    "convert --to mixed": ["--no-measure"],
-    "convert --to fp8": ["--no-keep-io", "--keep-io", "--expand"],
-    "convert --ir 9": ["--expand", "--keep-ops MatMul"],
-    "quantize --dynamic": [
-        *("--method entropy", "--percentile 99", "--report r.json", "--order sensitivity"),
-        *("--backend qnn_htp", "--inputs x.npz", "--seed 3", "--samples 4"),
-        *("--method mse", "--percentile=99.999", "--order error", "--seed 0", "--samples 8"),
-    ],
-    "quantize --weights int8": [
-        *("--reduce-range", "--no-reduce-range", "--method entropy", "--percentile 99"),
-        *("--inputs x.npz", "--samples 4", "--report r.json", "--backend qnn_htp"),
-    ],
-    "quantize --inputs x.npz": ["--samples 4", "--seed 3"],
-    "quantize --weights int4 --inputs x.npz": ["--samples 4", "--seed 3"],
-    "quantize --reduce-range": ["--for avx2"],
-    "quantize --weights int4": [
-        *("--for vnni", "--reduce-range", "--method minmax", "--percentile 99"),
-    ],
-    "quantize": ["--percentile 99", "--order sensitivity", "--verify=structure"],
     "optimize": [
         *("--dump-weights", "--html-without-times", "--inputs x.npz", "--test-input-shape x:3,4"),
     ],
@@ -53,28 +29,15 @@ REFUSED = {
     ],
     "extract --to y": ["--inputs x.npz"],
     "extract --to y --verify=structure": ["--inputs x.npz"],
-    "convert --opset 18 --verify=off": ["--inputs x.npz"],
-    "quantize --dynamic --verify=structure": ["--inputs x.npz"],
     "verify --inputs x.npz": ["--seed 3", "--seed 0"],
     "bench --inputs x.npz": ["--seed 3", "--dim n=2", "--input-shape x:2,4"],
-    "profile --inputs x.npz": ["--seed 3", "--dim n=2", "--input-shape x:2,4"],
-    "tune --inputs x.npz": ["--seed 3", "--dim n=2", "--input-shape x:2,4"],
-    "tune --objective size": [
-        *("--clock processor", "--provider cuda", "--threads 2", "--runtime-level off"),
-        *("--dim n=2", "--input-shape x:2,4"),
-    ],
-    "tune --measure {model}": ["--clock processor", "--threads 2", "--dim n=2"],
     "merge": ["--inputs x.npz", "--verify=region", "--verify=structure"],
     "merge --verify=off": ["--inputs x.npz"],
     "run --inputs x.npz": ["--seed 3"],
-    "sensitivity --inputs x.npz": ["--seed 3"],
-    "bisect --inputs x.npz": ["--seed 3"],
-    "bisect --check true": ["--inputs x.npz", "--numerics exact", "--seed 3"],
     "split --at y --out-dir d": ["--inputs x.npz", "--verify=region", "--verify=structure"],
     "split --at y --out-dir d --verify=off": ["--inputs x.npz"],
-    "gradient --seed ones": ["--inputs x.npz", "--dims n=2", "--default-dim 4"],
 }
-ONE_FILE = ("run", "sensitivity", "bisect", "split")
+ONE_FILE = ("run", "split")
 """Commands that take no second file."""
 
 LINES = [(command, given) for command, options in REFUSED.items() for given in options]

@@ -272,6 +272,9 @@ def test_inputs_of_the_check_are_filled(
     assert onnxsim.simplify(proto(TEXT), check_n=1, input_fill=fill, test_input_shapes=shapes)[1]
     assert [each["x"].tolist() for each in fed] == [feed]
     assert fed[0]["x"].dtype == np.float32
+    own = {"x": np.full((2, 2), 7, np.float32)}
+    onnxsim.simplify(proto(TEXT), check_n=1, input_fill=fill, input_data=own)
+    assert fed[1]["x"] is own["x"]
 
 
 def test_passes_are_added_whatever_their_level() -> None:

@@ -1,5 +1,6 @@
 """`slim` with the arguments of onnxslim's."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,17 @@ def test_only_a_check_verifies(check: bool, verify: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(tiered, "optimize_model", noted)
     onnxslim.slim(proto(TEXT), model_check=check)
     assert asked == [verify]
+
+
+def test_a_summary_goes_to_stderr_if_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnxslim.slim(proto(TEXT))
+    assert capsys.readouterr().err == ""
+    onnxslim.slim(proto(TEXT), verbose=True)
+    assert "nodes" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stderr", None)
+    assert onnxslim.slim(proto(TEXT), verbose=True) is not None
 
 
 def test_refused_arguments_of_slim_are_recorded() -> None:

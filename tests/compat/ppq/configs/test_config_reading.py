@@ -169,7 +169,7 @@ def read(text: str, opset: int = 21) -> object:
         uint8 z = {3}, uint8 z0 = {0}, int8 i0 = {0}, int8[2] o = {0,0}, int16 h = {0},
         int32 w0 = {0}, float tiny = {1e-40}, float inf = {inf}, float neg = {-1},
         double d = {0.5}, float[1,2] block = {1,1}, uint8[2] q = {1,2}, int8[2,2] m = {1,2,3,4},
-        float16 hs = {14336}, float[2] f = {1,2}"""
+        float16 hs = {14336}, float[2] f = {1,2}, float least = {1.1754943508222875e-38}"""
     of = parsed(f"(float[2] x, uint8[2] u, float v) => (y) <{constants}> {{ {text} }}", opset=opset)
     left = [each.reason for each in read_configs(of)]
     nodes = [f"{n.op_type}{[v and v.name for v in n.inputs]}" for n in of.main.topological_order()]
