@@ -130,3 +130,17 @@ def test_models_of_which_nothing_or_only_bytes_differ_have_tables() -> None:
         "Constants: 1 added, 1 removed, 1 with other values",
         [("values", "v"), ("removed", "w"), ("added", "k")],
     )
+
+
+def test_absent_operands_and_outputs_are_empty_names_on_the_page() -> None:
+    text = '(float[4] x) => (float[4] y) {{ a, "", b = own.{}(x, "", x)  y = Add(a, b) }}'
+    data = read(difference_page(diff(text.format("F"), text.format("G")))).data
+    strings = data["strings"]
+    (row,) = data["rewrites"]
+    assert strings[row[1]] == "own::F → own::G"
+    states = [data["states"][item[1]] for items in (row[6], row[7]) for item in items
+              if item[0] == 2]  # fmt: skip
+    named = [
+        [strings[at] if at >= 0 else "" for at in part] for each in states for part in each[3:5]
+    ]
+    assert named == [["x", "", "x"], ["a", "", "b"]] * 2
