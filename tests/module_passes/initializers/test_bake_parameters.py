@@ -24,6 +24,8 @@ def source(tmp_path: Path) -> Path:
     [
         ({}, []),
         ({"max_size": "1000"}, ["inner", "v", "w"]),
+        ({"max_size": "1599"}, ["inner", "v", "w"]),
+        ({"max_size": "1600"}, []),
         ({"tensors": ["w", "on?"]}, ["inner", "v"]),
     ],
 )
@@ -38,15 +40,23 @@ def test_weights_come_in_by_size_and_name(
     assert loaded(path) == model_with_weights()
 
 
+def test_a_weight_that_is_to_be_external_stays_in(tmp_path: Path) -> None:
+    model = Model.from_proto(model_with_weights())
+    for name in ("unbake", PASS):
+        get_pass(name).apply(model)
+    path = tmp_path / "out.onnx"
+    model.save(path)
+    assert external_names(path) == []
+    assert loaded(path) == model_with_weights()
+
+
 def test_a_large_weight_stays_in_beside_external_ones(tmp_path: Path) -> None:
     # Without the pass, a model with external weights has all new ones of 1 MiB outside.
     proto = model_with_weights()
     large = onnx.helper.make_tensor("large", 1, [1 << 18], bytes(1 << 20), raw=True)
     proto.graph.initializer.append(large)
     proto.graph.node.add(op_type="Identity", input=["large"], output=["l"])
-    proto.graph.output.add(name="l").type.CopyFrom(
-        onnx.helper.make_tensor_type_proto(1, [1 << 18])
-    )
+    proto.graph.output.add(name="l").type.CopyFrom(onnx.helper.make_tensor_type_proto(1, [1 << 18]))
     path, out = tmp_path / "in.onnx", tmp_path / "out.onnx"
     Model.from_proto(proto).save(path, storage=Storage(0))
     model = Model.load(path)

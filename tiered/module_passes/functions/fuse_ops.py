@@ -38,7 +38,7 @@ def fuse_ops(
     names = FunctionNames(model, domain)
     chosen = ctx.opt_level if level == -1 else level
     for graph in list(model.graphs()):
-        if graph.is_function and domain == getattr(graph, "domain", None):
+        if domain == getattr(graph, "domain", None):
             continue
         for nodes in fusion_groups(graph, max_depth=max_depth, level=chosen):
             if reason := why_not_outlined(graph, nodes):

@@ -22,6 +22,6 @@ def drop_unused_inputs(
         return Skip("every input is used or kept")
     model.main.remove_inputs(unused)
     for value in unused:
-        if value.graph is not None and value.is_initializer:
+        if value.is_initializer:
             model.main.remove_constant(value)
     return None

@@ -76,7 +76,7 @@ def _check(model: Model, found: Mapping[Value, str]) -> None:
             raise UsageError("rename: a tensor cannot have an empty name")
         other = model.main.values.get(new)
         is_shown = other is not None and (other.is_graph_input or other.is_graph_output)
-        if other is not None and other not in found and is_shown:
+        if other not in found and is_shown:
             raise UsageError(f"rename: {new!r} is an input or output of the model; rename it too")
 
 

@@ -63,9 +63,9 @@ def cut_by_bytes(product: Node, dim: Dim, max_bytes: int) -> Cut | None:
 
     The bytes are those of the second factor, by rows those of the result.
     """
-    large = product.output if dim == "rows" else product.inputs[1]
-    shape = None if large is None else large.static_shape
-    if not max_bytes or large is None or shape is None or len(shape) < 2 or large.dtype is None:
+    large = product.output if dim == "rows" else product.given(1)
+    shape = large.static_shape
+    if not max_bytes or shape is None or len(shape) < 2 or large.dtype is None:
         return None
     nbytes = int(np.prod(shape)) * DataType(large.dtype).numpy.itemsize
     if nbytes <= max_bytes:
