@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.small import parsed
 from tiered import ShapeError, get_pass
 from tiered.rewriter.idioms.normalization import BatchNorm
 from tiered.testing import assert_rewrites, assert_unchanged
@@ -141,6 +142,20 @@ def test_a_copy_may_be_too_large() -> None:
     )
 
 
+def test_copies_of_4_kib_are_small_and_the_weight_of_one_convolution_is_no_copy() -> None:
+    for size, lone, expected in [(16, "", 0), (17, "", 1), (17, "w1", 1)]:
+        numbers = ",".join(["1"] * (2 * 2 * size * size))
+        own = f"t1 = Conv(x, {lone}) y1 = BatchNormalization(t1, s, b, m, v)" if lone else ""
+        text = (
+            f"(float[1,2,{size},{size}] x) => (float[1,2,1,1] y, float[1,2,1,1] z)"
+            f" <float[2,2,{size},{size}] w = {{{numbers}}}, float[2,2,1,1] w1 = {{1,2,3,4}},"
+            f" {VECTORS}> {{ t = Conv(x, w) {NORM} z = Conv(x, w) {own} }}"
+        )
+        model = parsed(text)
+        get_pass(PASS).apply(model)
+        assert len(model.main.nodes_of("BatchNormalization")) == expected, (size, lone)
+
+
 @pytest.mark.parametrize(
     ("opset", "outputs", "because"),
     [
@@ -252,15 +267,13 @@ def test_weights_beyond_their_dtype_are_left_alone() -> None:
 def test_absorbing_refuses_groups_that_do_not_divide_the_channels() -> None:
     from tiered.function_passes.conv.fuse_bn_into_conv import absorb_batch_norm
 
-    vector = np.ones(3)
-    with pytest.raises(ShapeError, match="has no 2 groups"):
-        absorb_batch_norm(
-            np.ones((3, 1, 1), np.float32),
-            None,
-            BatchNorm(vector, vector, vector),
-            groups=2,
-            transposed=True,
-        )
+    norm = BatchNorm(np.ones(3), np.ones(3), np.ones(3))
+    for shape, groups in [((3, 1, 1), 2), ((3, 1, 1), 0), ((3,), 1)]:
+        with pytest.raises(ShapeError) as raised:
+            absorb_batch_norm(np.ones(shape, np.float32), None, norm, groups=groups)
+        assert str(raised.value) == f"a weight of shape {shape} has no {groups} groups"
+    weight, bias = absorb_batch_norm(np.ones((3, 2), np.float32), None, norm)
+    assert (weight.shape, bias.shape) == ((3, 2), (3,))
 
 
 def test_it_promises_no_more_than_another_order_of_operations() -> None:
@@ -289,6 +302,30 @@ def test_weights_that_become_too_small_for_their_dtype_stay() -> None:
     assert_rewrites(
         PASS,
         text.replace("w = {1e-20,", "w = {1,").replace("s = {1e-20,", "s = {1,"),
-        f"{IMAGE} <float[2,2,1,1] w = {{1,2,0,0}}, float[2] c = {{1,-1}}>"
-        " { y = Conv(x, w, c) }",
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,0,0}}, float[2] c = {{1,-1}}> {{ y = Conv(x, w, c) }}",
     )
+
+
+def test_copies_are_counted_of_constant_weights_of_convolutions() -> None:
+    from tiered.function_passes.conv.fuse_bn_into_conv import _bytes_of_copies
+
+    base = (
+        "(float[1,2,3,3] x, float[2,2,1,1] w3) => (float[1,2,3,3] y)"
+        f" <float[2,2,1,1] w = {{1,2,3,4}}, float[2,2] w2 = {{1,2,3,4}}, {VECTORS}>"
+        " { NODES y = Abs(x) }"
+    )
+    for nodes, expected in [
+        ("Conv(x, w)", 0),
+        ("Conv(x, w) z = Neg(w)", 16),
+        ("Conv(x, w3)", 0),
+        ("Conv(x, w3) z = Neg(w3)", 0),
+        ("ConvTranspose(x, w) z = Neg(w)", 16),
+        ("Identity(x)", 0),
+        ("Mul(x, w) z = Neg(w)", 0),
+        ("Conv(x, w) t2 = Conv(x, w) y2 = BatchNormalization(t2, s, b, m, v)", 16),
+        ("Conv(x, w) t2 = Conv(x, w) y2 = BatchNormalization(t2, s, b, m, v) z = Neg(w)", 32),
+    ]:
+        text = base.replace("NODES", f"t = {nodes} y1 = BatchNormalization(t, s, b, m, v)")
+        assert _bytes_of_copies(parsed(text)) == expected, nodes
+    text = base.replace("NODES", "y1 = BatchNormalization(x, s, b, m, v)")
+    assert _bytes_of_copies(parsed(text)) == 0

@@ -23,7 +23,5 @@ def fuse_bias_gelu(graph: Graph, node: Node, x: Value, bias: Value) -> Value | S
     if not x.shape or x.shape[-1] is None or bias.shape != x.shape[-1:]:
         return Skip("the bias is not one number for each element of the last dim")
     contrib = graph.op("com.microsoft")
-    has_tanh = node.op_type == "FastGelu" or (
-        not node.domain and node.attr("approximate") == "tanh"
-    )
+    has_tanh = node.op_type == "FastGelu" or node.attr("approximate") == "tanh"
     return contrib.FastGelu(x, bias) if has_tanh else contrib.BiasGelu(x, bias)

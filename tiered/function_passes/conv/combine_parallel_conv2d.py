@@ -31,10 +31,9 @@ def combine_parallel_conv2d(
 def _key(node: Node) -> Hashable | None:
     if not node.is_op("Conv") or node.has_references:
         return None
-    weight, bias = node.input(1), node.input(2)
-    kernel = None if weight is None or weight.tensor is None else weight.tensor
+    kernel, bias = node.given(1).tensor, node.input(2)
     if kernel is None or len(kernel.shape) != 4 or node.attr("group") != 1:
         return None
-    if bias is not None and (bias.tensor is None or bias.tensor.dtype != kernel.dtype):
+    if bias is not None and bias.tensor is None:
         return None
     return kernel.dtype, kernel.shape[1:], repr(sorted(node.settings.items()))

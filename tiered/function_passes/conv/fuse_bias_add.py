@@ -36,7 +36,7 @@ def fuse_bias_add(
     weight: Value,
     bias: Value | None,
     offset: Constant,
-    axes: Value | None,
+    axes: Constant | None,
 ) -> Value | Skip:
     """Fold an addend per channel into the bias of the convolution.
 
@@ -48,15 +48,16 @@ def fuse_bias_add(
     shape = weight.static_shape
     if shape is None or len(shape) < 3:
         return Skip("the shape of the weight is not known")
-    if bias is not None and bias.const is None:
+    old = None if bias is None else bias.const
+    if bias is not None and old is None:
         return Skip("the bias is not a constant")
     channels = shape[0] if conv.op_type == "Conv" else shape[1] * int(conv.attr("group"))
     unsqueezed = _unsqueezed(offset.const, axes, len(shape))
     added = None if unsqueezed is None else per_channel(unsqueezed, channels, len(shape))
     if added is None:
         return Skip("the addend is not per channel")
-    if bias is not None and bias.const is not None:
-        summed = bias.const.astype(np.float64) + added.astype(np.float64)
+    if old is not None:
+        summed = old.astype(np.float64) + added.astype(np.float64)
         with np.errstate(over="ignore"):
             added = summed.astype(added.dtype)
         if not np.isfinite(added.astype(np.float64)).all():
@@ -67,10 +68,10 @@ def fuse_bias_add(
 
 
 def _unsqueezed(
-    offset: NDArray[np.generic], axes: Value | None, rank: int
+    offset: NDArray[np.generic], axes: Constant | None, rank: int
 ) -> NDArray[np.generic] | None:
     """Return the offset as it broadcasts onto the tensor before a Squeeze; None if it does not."""
-    if axes is None or axes.const is None:
+    if axes is None:
         return offset
     gone = tuple({*(non_negative_axes(axes.const.ravel(), rank) or ())})
     missing = rank - len(gone) - offset.ndim

@@ -88,9 +88,7 @@ def _bytes_of_copies(model: Model) -> int:
         for norm in graph.nodes_of("BatchNormalization"):
             conv = norm.producer(0)
             if conv is not None and conv.op_type in ("Conv", "ConvTranspose"):
-                weight = conv.input(1)
-                if weight is not None and weight.tensor is not None:
-                    shared[weight] += 1
+                shared[conv.given(1)] += 1
     copies = {weight: count - (count == weight.n_users) for weight, count in shared.items()}
     return sum(weight.tensor.nbytes * count for weight, count in copies.items() if weight.tensor)
 

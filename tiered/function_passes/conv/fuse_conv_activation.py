@@ -1,6 +1,6 @@
 """Relu(Conv(x, weight, bias))  =>  FusedConv(x, weight, bias), and other activations"""
 
-from tiered import Graph, Node, Skip, Value, const, op, opt, rewrite, var
+from tiered import Constant, Graph, Node, Skip, Value, const, op, opt, rewrite, var
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv")
 
@@ -21,15 +21,15 @@ def fuse_conv_activation(
     x: Value,
     weight: Value,
     bias: Value | None,
-    low: Value | None,
-    high: Value | None,
+    low: Constant | None,
+    high: Constant | None,
 ) -> Value | Skip:
     """Apply the activation inside the kernel of the convolution."""
     if weight.rank not in (3, 4, 5):
         return Skip("the number of spatial dims is unsupported")
     params: list[float] = []
     for limit in (low, high):
-        if limit is not None and limit.const is not None:
+        if limit is not None:
             if limit.const.size != 1:
                 return Skip("a limit is not one number")
             params.append(float(limit.const.item()))

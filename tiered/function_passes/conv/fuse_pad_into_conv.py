@@ -22,7 +22,7 @@ def fuse_pad_into_conv(
     pads: Value,
     value: Value | None,
     axes: Value | None,
-    others: Sequence[Value | None] | None,
+    others: Sequence[Value | None],
 ) -> Value | Skip:
     """Move the padding into the convolution: zeros, or for integers the zero point of x.
 
@@ -39,7 +39,7 @@ def fuse_pad_into_conv(
     if not _is_nothing(value, zero_point):
         return Skip("it does not pad with zeros")
     both = [a + b for a, b in zip(own, added, strict=True)]
-    return graph.op.like(node, x, *(others or ()), auto_pad=None, pads=both)
+    return graph.op.like(node, x, *others, auto_pad=None, pads=both)
 
 
 def _is_nothing(value: Value | None, zero_point: Value | None) -> bool:

@@ -71,7 +71,7 @@ def _fits(node: Node, graph: Graph) -> bool:
     """Return whether a node is position-independent and its output shape is static."""
     if node.graph is not graph or node.domain or node.op_type not in _POSITION_INDEPENDENT:
         return False
-    if len(node.outputs) != 1 or node.has_references or node.is_pinned:
+    if node.has_references or node.is_pinned:
         return False
     shape = node.output.shape
     return shape is not None and len(shape) > 1 and None not in shape
@@ -99,7 +99,7 @@ def _region(start: Node, graph: Graph) -> _ElementwiseRegion:
         readers = [user for user in node.output.readers if _fits(user, graph)]
         pending += [user for user in readers if user.output.shape == shape]
     constants = [value for value in region.entries if value.is_constant]
-    if not all(_is_own(value, region, len(shape)) for value in constants):
+    if not all(_is_own(value, region) for value in constants):
         region.refused = region.refused or Skip("a constant has other consumers")
     if any(_source(value) in region.nodes for value in region.entries):
         region.refused = Skip("a Transpose connects it to itself")
@@ -112,11 +112,10 @@ def _source(value: Value) -> Node | None:
     return transpose.producer(0) if transpose is not None and _perm(transpose) else None
 
 
-def _is_own(value: Value, region: _ElementwiseRegion, rank: int) -> bool:
+def _is_own(value: Value, region: _ElementwiseRegion) -> bool:
     """Return whether only the region reads a constant, so that the permuted one replaces it."""
     tensor = value.tensor
-    is_whole = tensor is not None and not tensor.is_sparse and len(tensor.shape) <= rank
-    if not is_whole or value.output_of or value.pins:
+    if tensor is None or tensor.is_sparse or value.output_of or value.pins:
         return False
     return all(node in region.nodes for node in value.user_nodes)
 

@@ -51,14 +51,14 @@ def fuse_space_to_depth(
     ]
     if not _are_same(target, result, copied=(0,)):
         return Skip("the channels may be joined differently")
-    mode = _MODES[tuple(moved.perm or ())]
+    mode = _MODES[tuple(moved.attr("perm"))]
     if mode == "CRD" and channels != 1:
         return graph.op.SpaceToDepth(x, blocksize=block, mode=mode)
     return graph.op.SpaceToDepth(x, blocksize=block)
 
 
 def _times(size: int, block: int) -> int:
-    return size * block if size > 0 else size
+    return max(size, size * block)
 
 
 def _are_same(target: Sequence[int], dims: Sequence[int | None], copied: Sequence[int]) -> bool:

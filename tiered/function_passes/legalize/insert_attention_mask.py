@@ -22,7 +22,7 @@ def insert_attention_mask(
     Args:
         assume_binary: the elements of an integer mask are 0 and 1.
     """
-    if c.const is None or c.const.size != 1 or c.const.ndim:
+    if c.const is None or c.const.ndim:
         return Skip("the masked value is not one constant number")
     if mask.dtype is None or (mask.dtype != DataType.BOOL and not assume_binary):
         return Skip("the mask may have elements other than 0 and 1")

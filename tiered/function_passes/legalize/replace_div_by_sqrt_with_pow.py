@@ -23,5 +23,7 @@ def replace_div_by_sqrt_with_pow(graph: Graph, x: Value, v: Value) -> Value | Sk
     if not graph.model.analysis(ranges)[v].low > 0:
         return Skip("v may be zero or negative")
     root = graph.op.Pow(v, np.array(-0.5, DataType(v.dtype).numpy))
-    is_one = x.const is not None and x.const.size == 1 and x.const.item() == 1
-    return root if is_one and (x.rank or 0) <= (v.rank or 0) else graph.op.Mul(x, root)
+    one = x.const
+    if one is not None and one.size == 1 and one.item() == 1 and one.ndim <= (v.rank or 0):
+        return root
+    return graph.op.Mul(x, root)

@@ -16,12 +16,12 @@ def replace_flatten_with_reshape(graph: Graph, node: Node, x: Value) -> Value | 
 
     Opt-in: for targets that have no Flatten, as Core ML; `legalize` uses it for them.
     """
-    if x.rank is None or node.has_references:
-        return Skip("the rank of x or the axis is not known")
+    dims = x.shape
+    if dims is None:
+        return Skip("the rank of x is not known")
     axis = int(node.attr("axis"))
     if axis < 0:
-        axis += x.rank
-    dims = x.shape or ()
+        axis += len(dims)
     sizes = [dim for dim in dims if isinstance(dim, int)]
     if len(sizes) < len(dims):
         return Skip("a dim of x is not known")

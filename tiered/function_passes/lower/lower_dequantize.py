@@ -29,7 +29,7 @@ def lower_dequantize(
         return Skip("int32 has a zero point")
     ops = graph.op
     numbers = ops.Cast(x, to=int(DataType.FLOAT))
-    if zero is not None and not is_zero:
+    if not is_zero:
         offset = ops.Cast(zero, to=int(DataType.FLOAT))
         numbers = ops.Sub(numbers, along_axis(graph, node, x, offset))
     return ops.Mul(numbers, along_axis(graph, node, x, scale))

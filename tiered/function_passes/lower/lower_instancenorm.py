@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import standardized
 
 
 @rewrite(
@@ -18,7 +18,7 @@ def lower_instancenorm(
     graph: Graph, node: Node, x: Value, scale: Value, bias: Value
 ) -> Value | Skip:
     """Normalise each channel of each image by elementary operators."""
-    if x.dtype not in FLOATS or x.rank is None or x.rank < 3:
+    if x.rank is None or x.rank < 3:
         return Skip("the dtype or the rank of x is not known")
     normed = standardized(graph, x, range(2, x.rank), node.attr("epsilon"))
     shape = graph.constant(np.array([-1, *[1] * (x.rank - 2)], np.int64), "shape")

@@ -1,7 +1,7 @@
 """LayerNormalization(x, scale, bias)  =>  (x - mean) / sqrt(variance + epsilon) * scale + bias"""
 
 from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import standardized
 
 
 @rewrite(
@@ -18,7 +18,7 @@ def lower_layernorm(
     """Normalise by elementary operators, with the variance of the differences."""
     if any(value is not None for value in node.outputs[1:]):
         return Skip("mean or deviation is an output")
-    if x.dtype not in FLOATS or x.rank is None:
+    if x.rank is None:
         return Skip("the dtype or the rank of x is not known")
     first = node.attr("axis") % max(x.rank, 1)
     normed = standardized(graph, x, range(first, x.rank), node.attr("epsilon"))

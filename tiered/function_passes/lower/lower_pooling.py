@@ -26,7 +26,7 @@ def lower_pooling(graph: Graph, node: Node, x: Value) -> Value | Skip:
     """
     if any(value is not None for value in node.outputs[1:]):
         return Skip("the indices are an output")
-    if x.dtype is None or not (is_integer(x.dtype) or DataType(x.dtype).is_float):
+    if x.dtype is None:
         return Skip("the dtype of x is not known")
     if node.op_type == "LpPool" and node.attr("p") not in (1, 2):
         return Skip("no reduction has p = {}", node.attr("p"))

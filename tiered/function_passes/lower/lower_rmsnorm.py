@@ -1,7 +1,7 @@
 """RMSNormalization(x, scale)  =>  x / sqrt(mean(x * x) + epsilon) * scale"""
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import standardized
 
 
 @rewrite(
@@ -14,11 +14,9 @@ from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
 )
 def lower_rmsnorm(graph: Graph, node: Node, x: Value, scale: Value) -> Value | Skip:
     """Normalise by elementary operators."""
-    if x.dtype not in FLOATS or x.rank is None:
+    if x.rank is None:
         return Skip("the dtype or the rank of x is not known")
     if scale.dtype != x.dtype:
         return Skip("scale and x differ in dtype")
     axes = range(node.attr("axis") % max(x.rank, 1), x.rank)
-    return graph.op.Mul(
-        standardized(graph, x, axes, node.attr("epsilon"), is_centred=False), scale
-    )
+    return graph.op.Mul(standardized(graph, x, axes, node.attr("epsilon"), is_centred=False), scale)
