@@ -1,5 +1,6 @@
 """Random graphs of tensors of several sizes, for tests of memory plans and orders."""
 
+import random
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
@@ -41,6 +42,36 @@ def sized_graphs(draw: st.DrawFn, nodes: int = 8) -> str:
         f"(float[2] x) => ({shown}) <int64[1] zero = {{0}}, int64[1] all = {{-1}}> "
         f"{{ {' '.join(lines)} }}"
     )
+
+
+def drawn_graph(seed: int, nodes: int) -> Model:
+    """Return a graph whose operators keep, grow, shrink or join tensors, and views."""
+    draw, sizes, lines = random.Random(seed), {"x": 4}, list[str]()
+    for at in range(nodes):
+        one = draw.choice(sorted(sizes)[-6:])
+        name, size, kind = f"v{at:02}", sizes[one], draw.randrange(6)
+        other = draw.choice([each for each in sorted(sizes) if sizes[each] == size])
+        if kind == 0:
+            lines.append(f"{name} = Add({one}, {other})")
+        elif kind == 1 and size < 64:
+            lines.append(f"{name} = Concat<axis=0>({one}, {other}, {one})")
+            size *= 3
+        elif kind == 2:
+            lines.append(f"{name} = ReduceMean({one}, zero)")
+            size = 1
+        elif kind == 3:
+            lines.append(f"{name} = Reshape({one}, all)")
+        else:
+            lines.append(f"{name} = {('Softmax', 'Relu')[kind % 2]}({one})")
+        sizes[name] = size
+    used = {each for line in lines for each in sizes if f"({each}," in line or f"({each})" in line
+            or f", {each})" in line}  # fmt: skip
+    outputs = [each for each in sizes if each not in used]
+    shown = ", ".join(f"float[{sizes[each]}] {each}" for each in outputs)
+    return Model.from_proto(parse(
+        f"(float[4] x) => ({shown}) <int64[1] zero = {{0}}, int64[1] all = {{-1}}> "
+        f"{{ {' '.join(lines)} }}"
+    ))  # fmt: skip
 
 
 def fan_out(users: int) -> Model:

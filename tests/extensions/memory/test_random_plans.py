@@ -5,44 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.extensions.memory.graphs import stretch
+from tests.extensions.memory.graphs import drawn_graph, stretch
 from tests.recorded import assert_values
 from tiered import Model
 from tiered.extensions.memory import memory_plan, node_orders, recomputation, schedule_model
 from tiered.extensions.memory.checkpoints import Extent, best_cuts
 from tiered.extensions.memory.order_search import backward_order, best_order, forward_order
 from tiered.extensions.memory.recomputation import recompute_values
-from tiered.testing import parse
-
-
-def graph(seed: int, nodes: int) -> Model:
-    """Return a graph whose operators keep, grow, shrink or join tensors, and views."""
-    draw, sizes, lines = random.Random(seed), {"x": 4}, list[str]()
-    for at in range(nodes):
-        one = draw.choice(sorted(sizes)[-6:])
-        name, size, kind = f"v{at:02}", sizes[one], draw.randrange(6)
-        other = draw.choice([each for each in sorted(sizes) if sizes[each] == size])
-        if kind == 0:
-            lines.append(f"{name} = Add({one}, {other})")
-        elif kind == 1 and size < 64:
-            lines.append(f"{name} = Concat<axis=0>({one}, {other}, {one})")
-            size *= 3
-        elif kind == 2:
-            lines.append(f"{name} = ReduceMean({one}, zero)")
-            size = 1
-        elif kind == 3:
-            lines.append(f"{name} = Reshape({one}, all)")
-        else:
-            lines.append(f"{name} = {('Softmax', 'Relu')[kind % 2]}({one})")
-        sizes[name] = size
-    used = {each for line in lines for each in sizes if f"({each}," in line or f"({each})" in line
-            or f", {each})" in line}  # fmt: skip
-    outputs = [each for each in sizes if each not in used]
-    shown = ", ".join(f"float[{sizes[each]}] {each}" for each in outputs)
-    return Model.from_proto(parse(
-        f"(float[4] x) => ({shown}) <int64[1] zero = {{0}}, int64[1] all = {{-1}}> "
-        f"{{ {' '.join(lines)} }}"
-    ))  # fmt: skip
 
 
 def names(model: Model) -> str:
@@ -51,7 +20,7 @@ def names(model: Model) -> str:
 
 def scheduled(seed: int, nodes: int, **limits: int) -> None:
     """Print the peaks before and after, and the order."""
-    model = graph(seed, nodes)
+    model = drawn_graph(seed, nodes)
     before = memory_plan(model).peak
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
@@ -61,14 +30,14 @@ def scheduled(seed: int, nodes: int, **limits: int) -> None:
 
 
 def by_depth(seed: int, nodes: int) -> None:
-    model = graph(seed, nodes)
+    model = drawn_graph(seed, nodes)
     schedule_model(model, by_depth=True)
     print(names(model))
 
 
 def searched(seed: int, nodes: int, floor: int, limit: int) -> None:
     """Print what a search finds, and the orders that are chosen greedily."""
-    whole = stretch(graph(seed, nodes))
+    whole = stretch(drawn_graph(seed, nodes))
     found = best_order(whole, floor=floor, limit=limit)
     print(found.order, found.is_decided, found.tried)
     print(forward_order(whole))
@@ -77,7 +46,7 @@ def searched(seed: int, nodes: int, floor: int, limit: int) -> None:
 
 def recomputed(seed: int, nodes: int, **limits: int) -> None:
     """Print the peaks before and after, the copies, and why others stay."""
-    model = graph(seed, nodes)
+    model = drawn_graph(seed, nodes)
     before, order = memory_plan(model).peak, names(model)
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
@@ -87,6 +56,13 @@ def recomputed(seed: int, nodes: int, **limits: int) -> None:
     print(f"{before} -> {memory_plan(model).peak}: {'same' if after == order else after}")
     for node, reason in done.kept:
         print(f"{node.output.name}: {reason}")
+
+
+def planned(seed: int, nodes: int, **options: Any) -> None:
+    """Print the bytes at each node, and the first and last place of each tensor."""
+    plan = memory_plan(drawn_graph(seed, nodes), **options)
+    print(" ".join(f"{step.node}:{step.nbytes}" for step in plan.steps))
+    print(" ".join(f"{each.name}:{each.first}-{each.last}" for each in plan.lifetimes))
 
 
 def cuts(seed: int, count: int) -> None:
@@ -102,6 +78,6 @@ def cuts(seed: int, count: int) -> None:
 
 def test_plans_are_as_they_are_written_down() -> None:
     shown: dict[str, Any] = {
-        each.__name__: each for each in (scheduled, by_depth, searched, recomputed, cuts)
+        each.__name__: each for each in (planned, scheduled, by_depth, searched, recomputed, cuts)
     }
     assert_values(__file__, shown)
