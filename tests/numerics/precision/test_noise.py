@@ -46,6 +46,41 @@ def test_arrays_add_up() -> None:
     assert of.decibels == pytest.approx(20)
 
 
+def test_each_product_alone_is_beside_the_exact_one_in_whatever_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sampled:
+        def __init__(self, probe: Any, folder: str) -> None:
+            self.names = [node.output[0] for node in probe.graph.node]
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+            return {}
+
+        def stream(self, feeds: Mapping[str, Any], names: set[str]) -> Any:
+            assert self.names == ["y", "n", "y/quantised alone"]
+            assert names == {"y", "y/quantised alone"}
+            exact, found = np.array([3, 4], np.float32), np.array([3, 4.5], np.float32)
+            pair = [("y", exact), ("y/quantised alone", found)]
+            return pair if feeds["x"][0] else pair[::-1]
+
+    monkeypatch.setattr(noise, "SampledModel", Sampled)
+    proto = parse(TEXT)
+    for feeds in (FEEDS[:1], FEEDS[1:]):
+        found = FloatReference(proto, "", feeds).alone(proto, ["y"])
+        assert found == {"y": pytest.approx(20)}
+
+
+def test_outputs_of_floats_have_a_ratio() -> None:
+    found = {"y": np.zeros(1, np.float32), "n": np.zeros(1, np.int64), "s": [np.zeros(1)]}
+    assert list(noise._floats(found)) == ["y"]
+
+
 TEXT = "(float[2] x) => (float[2] y, int64[1] n) { y = Neg(x)  n = Shape(x) }"
 FEEDS = [{"x": np.array([3, 4], np.float32)}, {"x": np.array([0, 5], np.float32)}]
 

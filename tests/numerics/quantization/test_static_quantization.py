@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.saturation import products_that
-from tests.small import ops
+from tests.small import made_by, ops, parsed
 from tiered import Backend, Model, QuantizationSettings, get_backend, quantize_model
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.noise import FloatReference
@@ -222,3 +222,23 @@ def test_products_return_by_the_error_that_reaches_the_outputs(
     assert _names(plan) == ["x", "w", "a", "a", "w", "b", "b", "w", "y", "x", "w", "a"]
     left = found._less(plan, units[:2], budget_of("sqnr>=1"))
     assert [reason for _, reason in left.kept] == ["why", *["the budget sqnr>=1"] * 2]
+
+
+def test_shapes_are_those_of_values_of_the_main_graph() -> None:
+    model = parsed(
+        """(float[2,2] x, bool c) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
+        a = Gemm(x, w, )  y = If(c) <then_branch = t () => (float[2,2] p) { p = MatMul(a, w) },
+                                     else_branch = e () => (float[2,2] q) { q = Neg(a) }> }"""
+    )
+    inner = model.main.nodes_of("If")[0].bodies[0].nodes[0]
+    plan = QuantizationPlan([], [(node, "why") for node in (made_by(model, "a"), inner)])
+    assert _names(plan) == ["x", "w", "a", "a", "w"]
+
+
+def test_a_model_of_masked_products_is_not_calibrated() -> None:
+    text = """(float[2,2] x, float[2,2] m) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
+        a = Add(x, m)  s = Softmax(a)  p = MatMul(a, w)  y = Add(s, p) }"""
+    feeds: Any = {"m": np.full((2, 2), -1e9, np.float32), "x": np.zeros((2, 2), np.float32)}
+    found = quantize_model(parsed(text), QuantizationSettings(inputs=[feeds]))
+    assert [reason for _, reason in found.plan.kept] == ["mask: an operand has masks"]
+    assert found.calibration is None

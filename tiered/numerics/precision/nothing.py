@@ -8,6 +8,7 @@ from typing import Final
 
 from tiered.graph import Node
 from tiered.rewriter import Unable
+from tiered.support.amounts import counted
 
 _FEW: Final = 3
 """So many reasons are in the error; each node has its own in the report."""
@@ -23,6 +24,6 @@ def nothing_converted(what: str, kept: Iterable[tuple[Node, str]]) -> Unable:
     counts = Counter((node.op_type, reason) for node, reason in dict.fromkeys(kept))
     said = [f"{count} {name}: {reason}" for (name, reason), count in counts.most_common(_FEW)]
     if len(counts) > _FEW:
-        said.append(f"and {len(counts) - _FEW} more reasons")
+        said.append(f"and {counted(len(counts) - _FEW, 'more reason')}")
     # What comes before, as replacements for a target, is no conversion.
     return Unable("{}: {}", what, "; ".join(said), despite_edits=True)

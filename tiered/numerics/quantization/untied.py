@@ -57,8 +57,8 @@ def _moved(model: Model) -> Iterator[tuple[Node, int, Value]]:
             if node.domain or node.op_type not in _PRODUCTS:
                 continue
             for slot in (0, 1):
-                value = node.input(slot)
-                if value is not None and value.owner is graph and _is_table(value.producer):
+                value = node.given(slot)
+                if value.owner is graph and _is_table(value.producer):
                     yield node, slot, value
 
 
@@ -66,8 +66,7 @@ def _is_table(node: Node | None) -> bool:
     """Return whether a node is the Transpose of a constant matrix of floats."""
     if node is None or not node.is_op("Transpose"):
         return False
-    table = node.input(0)
-    tensor = None if table is None else table.tensor
+    tensor = node.given(0).tensor
     if tensor is None or tensor.is_sparse or tensor.dtype != DataType.FLOAT or not tensor.size:
         return False
     return len(tensor.shape) == 2 and list(node.attr("perm") or (1, 0)) == [1, 0]

@@ -72,6 +72,16 @@ def test_an_image_without_windows_has_no_rows(image: tuple[int, ...]) -> None:
     assert window.rows(np.zeros(image, np.float32), ALL).shape == (0, 27)
 
 
+def test_an_image_of_one_window_has_a_row() -> None:
+    window, _ = window_of("(float[N,3,H,W] x) => (float y) { y = Conv(x, w) }", (4, 3, 3, 3))
+    assert window is not None
+    assert window.rows(np.zeros((1, 3, 3, 3), np.float32), ALL).shape == (1, 27)
+
+
+def test_a_kernel_without_spatial_axes_has_no_window() -> None:
+    assert window_of("(float[1,3] x) => (float y) { y = Conv(x, w) }", (4, 3))[0] is None
+
+
 def test_pads_that_depend_on_the_image_are_not_known() -> None:
     text = '(float[1,3,9,9] x) => (float y) { y = Conv<auto_pad="SAME_LOWER">(x, w) }'
     assert window_of(text, (4, 3, 3, 3))[0] is None

@@ -175,6 +175,7 @@ def test_all_data_passes_the_nodes_that_are_on_every_path() -> None:
         ("a = Neg(x)  n = Size(x)  y = Expand(a, n)", "", "ya"),
         ("a = Neg(x)  c = Neg(w)  y = Add(a, c)", "", "ya"),
         ("a = Neg(x)  y = Neg(w)", "", ""),
+        ('y, "" = Dropout(x)', "", "y"),
     ):
         model = parsed(
             f"(float[2] x) => (float[A] y{outputs}) <float[2] w = {{1,2}}> {{ {nodes} }}"

@@ -229,11 +229,11 @@ def _operands(readers: Sequence[Node]) -> tuple[_ReadRows, ...]:
     """Return what readers multiply a weight by; nothing if that cannot be measured."""
     reads = dict[_ReadRows, None]()
     for node in readers:
-        operand, weight, window = node.input(0), node.input(1), None
+        operand, weight, window = node.given(0), node.input(1), None
         is_row = node.is_op("MatMul") or (node.is_op("Gemm") and not node.attr("transA", 0))
         if node.is_op("Conv") and weight is not None and weight.tensor is not None:
             window = ConvolutionWindow.of(node, weight.tensor.shape)
-        if operand is None or operand.is_constant or not node.owner.is_main:
+        if operand.is_constant or not node.owner.is_main:
             return ()
         if not is_row and window is None:
             return ()
