@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import made_by, named, parsed
 from tiered import Model, Skip
 from tiered.analysis.layout.layout_conversion import reach_of
-from tiered.analysis.layout.reach import MAX_ORDERS, Reach, open_graphs, transposes
+from tiered.analysis.layout.reach import MAX_ORDERS, UNLIMITED, Reach, open_graphs, transposes
 from tiered.analysis.layout.rules.product_layouts import MAX_DISTANCE
 
 TO, BACK = "Transpose<perm=[2,0,1]>", "Transpose<perm=[1,2,0]>"
@@ -34,6 +35,36 @@ def test_operators_that_are_asked_for_are_starts_too() -> None:
     assert reached(text) == {}
     assert reached(text, MaxPool="NHWC") == {"r": 2, "y": 2}
     assert reached(text, MaxPool="NCHW") == {}
+
+
+def visit(text: str, opset: int = 21, **wanted: str) -> None:
+    """Print the tensors that a search visits, with their views and orders, and the operators.
+
+    An order is followed by how many operators the search may continue from it.
+    """
+    reach = reach_of(parsed(text, opset=opset), wanted)
+    for tensor in dict.fromkeys(reach.tensors.values()):
+        views = " ".join(f"{value.name}{_axes(perm)}" for value, perm in tensor.views.items())
+        orders = " ".join(
+            f"{_axes(order)}{'*' if steps == UNLIMITED else steps}"
+            for order, steps in tensor.orders.items()
+        )
+        print(f"{views} in {orders}")
+    for operator in reach.operators.values():
+        choices = " ".join(_axes(operator.choices[number].labels) for number in operator.candidates)
+        wish = "" if operator.wanted is None else f" wants {operator.wanted}"
+        ports = " ".join(
+            f"{'out' if each.is_output else 'in'}{each.slot}" for each in operator.ports
+        )
+        print(f"{operator.node.op_type} {operator.node.label} of {ports} in {choices}{wish}")
+
+
+def _axes(order: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, order))}]"
+
+
+def test_what_a_search_visits() -> None:
+    assert_values(__file__, {"visit": visit, "TO": TO, "BACK": BACK})
 
 
 # --- tensors --------------------------------------------------------------------------------------
