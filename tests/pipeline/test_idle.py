@@ -70,7 +70,7 @@ def unmet(nodes: str, *required: str) -> list[str]:
     [
         ("y = Abs(x)", "the model has nothing that it rewrites"),
         ("y = Neg(x)", "y: it is a minus"),
-        ("a = Neg(x)  y = Neg(a)", "a: it is a minus, and 1 more nodes stay as they are"),
+        ("a = Neg(x)  y = Neg(a)", "a: it is a minus, and 1 more node stays as it is"),
         (
             "a = Neg(x)  b = Neg(a)  y = Neg(b)",
             "a: it is a minus, and 2 more nodes stay as they are",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tiered.passes import Pass
 from tiered.passes.interface.registry import is_glob, registry
 from tiered.pipeline.edits import USER
+from tiered.support.amounts import counted
 from tiered.support.errors import PassNotFoundError, TargetError, UsageError
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ def _reasons(notes: Sequence[NodeNote]) -> str:
         return "; ".join(said)
     if not notes:
         return "the model has nothing that it rewrites"
-    more = f", and {len(notes) - 1} more nodes stay as they are" if len(notes) > 1 else ""
+    others = counted(len(notes) - 1, "more node stays as it is", "more nodes stay as they are")
+    more = f", and {others}" if len(notes) > 1 else ""
     return f"{notes[0].label}: {notes[0].reason}{more}"
 
 

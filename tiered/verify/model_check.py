@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.runtime.inputs.samples import Sample, samples_for, unfit_remark
+from tiered.support.amounts import counted
 from tiered.support.errors import (
     MissingOperator,
     RuntimeFailure,
@@ -324,8 +325,9 @@ def _changed_by(names: Sequence[str]) -> str:
     """Return the names of the passes, the first ones if there are many."""
     if len(names) <= _MANY:
         return ", ".join(names)
-    more = f"and {len(names) - _MANY} more passes; `tiered bisect` names the one that is wrong"
-    return f"{', '.join(names[:_MANY])} {more}"
+    more = counted(len(names) - _MANY, "more pass", "more passes")
+    shown = ", ".join(names[:_MANY])
+    return f"{shown} and {more}; `tiered bisect` names the one that is wrong"
 
 
 def _row(name: str, text: str) -> str:

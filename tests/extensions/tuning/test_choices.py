@@ -121,7 +121,7 @@ def test_a_fusion_may_be_left_out_at_a_kind_of_blocks() -> None:
     cases: tuple[tuple[Blocks, list[str]], ...] = (
         ({"a_node": {"one": ("n",)}, "b": kinds, "d_node": kinds}, []),
         ({"a_node": kinds, "c_node": others}, [
-            "without a_node at n1 and 1 equal blocks: a_node@'n1|n2' 2 two",
+            "without a_node at n1 and 1 equal block: a_node@'n1|n2' 2 two",
             "without a_node at n: a_node@'n' 1 one",
             f"without c_node at n1 and 199 equal blocks: c_node@'{'|'.join(many[1:])}' 200 most",
             "without c_node at nw: c_node@'nw' 1 w", "without c_node at nx: c_node@'nx' 1 x",

@@ -97,7 +97,7 @@ def _verdict(check: TargetCheck) -> str:
     refused = after.refused
     parts = [f"{name} ({count})" for name, count in refused.most_common(3)]
     if len(refused) > len(parts):
-        parts.append(f"{len(refused) - len(parts)} more operators")
+        parts.append(counted(len(refused) - len(parts), "more operator"))
     parts += [str(refusal) for refusal in after.model]
     return f"{after.backend} does not take the model: {', '.join(parts)}"
 

@@ -15,6 +15,7 @@ from tiered.passes.interface.report import Remark
 from tiered.pipeline.interface import interface_changes
 from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import ModelStatistics
+from tiered.support.amounts import counted
 from tiered.support.errors import TargetError
 from tiered.support.numerics import Promise
 
@@ -131,7 +132,7 @@ class Prepared:
             return
         refused = [f"{name} ({count})" for name, count in coverage.refused.most_common(_FEW)]
         if len(coverage.refused) > _FEW:
-            refused.append(f"{len(coverage.refused) - _FEW} more operators")
+            refused.append(counted(len(coverage.refused) - _FEW, "more operator"))
         refused += [str(refusal) for refusal in coverage.model]
         options = fixing_options(self.model) if coverage.backend.shapes == "static" else ""
         dims = f"; dims can be fixed: {options}" if options else ""

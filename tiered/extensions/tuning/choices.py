@@ -17,6 +17,7 @@ from tiered.pipeline.edits import pipeline_for
 from tiered.pipeline.instruments import Trace
 from tiered.pipeline.pipeline_base import PipelineStep
 from tiered.pipeline.result import OptimizeResult
+from tiered.support.amounts import counted
 from tiered.support.errors import TieredError
 from tiered.support.option_text import format_value
 
@@ -116,7 +117,7 @@ def _by_block(
             nodes = tuple(dict.fromkeys(anchors))
             if "" in nodes or len(nodes) > _MOST_NAMES:
                 continue
-            more = f" and {len(nodes) - 1} equal blocks" if len(nodes) > 1 else ""
+            more = f" and {counted(len(nodes) - 1, 'equal block')}" if len(nodes) > 1 else ""
             yield Choice(
                 f"without {name} at {nodes[0]}{more}",
                 disabled=(f"{name}{name_scope(nodes)}",),

@@ -45,6 +45,7 @@ from tiered.numerics.quantization.untied import tie_again, untie
 from tiered.rewriter import Skip
 from tiered.runtime.byte_products import byte_products
 from tiered.runtime.inputs.samples import check_given, read_samples
+from tiered.support.amounts import counted
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
@@ -115,9 +116,11 @@ def quantize_model(
     if units:
         on_found(f"{units} of {units + kept} products are quantised")
     if found.plan.others:
-        on_found(f"{len(found.plan.others)} other operators are quantised")
+        one, many = "other operator is quantised", "other operators are quantised"
+        on_found(counted(len(found.plan.others), one, many))
     if found.plan.floating:
-        on_found(f"{len(found.plan.floating)} other operators stay float")
+        one, many = "other operator stays float", "other operators stay float"
+        on_found(counted(len(found.plan.floating), one, many))
     if found.method is not None:
         on_found(str(found.method))
     if found.sqnr is not None:
