@@ -33,16 +33,17 @@ def eliminate_nop_reduce(
     graph: Graph, x: Value, axes: Value | None, keepdims: int, noop: int | None, node: Node
 ) -> Value | Skip:
     """Drop a reduction of single elements; where their dims go too, that is a Squeeze."""
-    if axes is not None and axes.const is None:
+    numbers = None if axes is None else axes.const
+    if axes is not None and numbers is None:
         return Skip("axes is not a constant")
-    if axes is None or axes.const is None or not axes.const.size:
+    if numbers is None or not numbers.size:
         if noop:
             return x
         if x.rank is None:
             return Skip("the rank of x is not known")
         places = [*range(x.rank)]
     else:
-        places = axes.const.ravel().tolist()
+        places = numbers.ravel().tolist()
     if any(x.dim(axis) != 1 for axis in places):
         return Skip("a reduced dim is not known to be 1")
     if node.op_type in _KEPT and x.dtype not in _KEPT[node.op_type]:

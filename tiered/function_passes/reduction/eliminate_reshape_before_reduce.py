@@ -35,9 +35,10 @@ def eliminate_reshape_before_reduce(
     is_float = x.is_float
     if node.op_type == "ReduceLogSumExp" and not is_float:
         return Skip("newer forms take no integers")
-    if axes is not None and axes.const is None:
+    numbers = None if axes is None else axes.const
+    if axes is not None and numbers is None:
         return Skip("axes is not a constant")
-    given = [] if axes is None or axes.const is None else axes.const.ravel().tolist()
+    given = [] if numbers is None else numbers.ravel().tolist()
     if noop and not given:
         return Skip("empty axes reduce nothing")
     moved = node.given(0)

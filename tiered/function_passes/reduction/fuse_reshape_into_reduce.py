@@ -37,16 +37,17 @@ def fuse_reshape_into_reduce(
     inner: Node,
 ) -> Value | Skip:
     """Drop or keep the reduced dims at once, where the Reshape does nothing else."""
-    if axes is not None and axes.const is None:
+    numbers = None if axes is None else axes.const
+    if axes is not None and numbers is None:
         return Skip("axes is not a constant")
-    if noop and (axes is None or axes.const is None or not axes.const.size):
+    if noop and (numbers is None or not numbers.size):
         return Skip("empty axes reduce nothing")
     if x.shape is None or node.output.shape is None:
         return Skip("the shape of x or of the result is not known")
     rank = len(x.shape)
-    given = () if axes is None or axes.const is None else tuple(axes.const.ravel().tolist())
+    given = () if numbers is None else tuple(numbers.ravel().tolist())
     reduced = {*(non_negative_axes(given, rank) or range(rank))}
-    other = 0 if keepdims is None or keepdims else 1
+    other = 0 if keepdims else 1
     if not _are_same(node.output.shape, _reduced(x.shape, reduced, keeps=bool(other))):
         return Skip("the Reshape does more than to drop or add reduced dims")
     build = graph.op.named(inner.op_type)

@@ -23,16 +23,17 @@ def fuse_unsqueeze_into_reduce(
     graph: Graph, x: Value, axes: Value | None, noop: int | None, added: Value, inner: Node
 ) -> Value | Skip:
     """Keep the dims that come back at once."""
-    if added.const is None or (axes is not None and axes.const is None):
+    numbers = None if axes is None else axes.const
+    if added.const is None or (axes is not None and numbers is None):
         return Skip("axes is not a constant")
-    if axes is None or axes.const is None or not axes.const.size:
+    if numbers is None or not numbers.size:
         if noop:
             return Skip("it reduces nothing")
         if x.rank is None:
             return Skip("it reduces all of an unknown rank")
         reduced = [*range(x.rank)]
     else:
-        reduced = axes.const.tolist()
+        reduced = numbers.tolist()
     if not same_axes(reduced, added.const, x.rank):
         return Skip("the axes may differ")
     if x.rank is not None and any(not -x.rank <= axis < x.rank for axis in reduced):

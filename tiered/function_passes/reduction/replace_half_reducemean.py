@@ -32,9 +32,10 @@ def replace_half_reducemean(
     """
     if x.dtype != DataType.FLOAT16:
         return Skip("the operand is not float16")
-    if axes is not None and axes.const is None:
+    numbers = None if axes is None else axes.const
+    if axes is not None and numbers is None:
         return Skip("axes is not a constant")
-    places = None if axes is None or axes.const is None else axes.const.ravel().tolist()
+    places = None if numbers is None else numbers.ravel().tolist()
     if not places and noop:
         return Skip("nothing is reduced")
     if form == "float":
