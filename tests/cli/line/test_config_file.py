@@ -45,6 +45,7 @@ def options(file: Path, text: str) -> list[tuple[str, list[Any]]]:
         ('disable = "a"', [("disable", ["a"])]),
         ('passes = ["a", "b{c=1}"]', [("passes", ["a,b{c=1}"])]),
         ('passes = "a,b"', [("passes", ["a,b"])]),
+        ("opt_level = [1, 2]", [("opt_level", [[1, 2]])]),
         ("verify = true", [("verify", ["model"])]),
         ("verify = false", []),
         ('verify = "region"', [("verify", ["region"])]),

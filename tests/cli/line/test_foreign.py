@@ -155,6 +155,7 @@ def test_answers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     Path("model").write_text("")
     names = {
+        "answer_to_command": answer_to_command,
         "answer": lambda line, unknown: answer_to(line.split(), unknown),
         "command": lambda line: answer_to_command(line.split(), COMMANDS),
         "made": lambda line: " ".join(from_others(line.split(), COMMANDS)),

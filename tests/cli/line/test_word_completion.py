@@ -5,7 +5,7 @@ import pytest
 from tests.recorded import assert_values
 from tiered.cli.commands import command_names, load_command
 from tiered.cli.line.reader import WrongLine
-from tiered.cli.line.word_completion import candidates
+from tiered.cli.line.word_completion import _joined, candidates
 
 
 def completed(*words: str) -> list[str]:
@@ -93,5 +93,8 @@ def test_the_value_of_an_unknown_option_is_none_of_its_own() -> None:
 
 
 def test_candidates_are_recorded() -> None:
-    names = {"words": lambda *typed: [each for each in completed(*typed) if len(each) < 40]}
+    names = {
+        "joined": lambda *words: _joined(words),
+        "words": lambda *typed: [each for each in completed(*typed) if len(each) < 40],
+    }
     assert_values(__file__, names)

@@ -156,6 +156,12 @@ def caused(
     return error
 
 
+def coded(error: errors.PassError, code: int) -> errors.PassError:
+    """Return an error with an exit code."""
+    error.exit_code = code
+    return error
+
+
 def noted(error: Exception, *notes: str) -> Exception:
     """Return an error with notes."""
     for note in notes:
@@ -169,6 +175,7 @@ def test_texts_are_recorded() -> None:
         "failure": failure,
         "usage_failure": usage_failure,
         "caused": caused,
+        "coded": coded,
         "noted": noted,
         "enough": ran_out_of_memory,
         "code": print_failure,

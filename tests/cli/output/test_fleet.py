@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,6 +51,45 @@ def test_each_model_has_a_line_as_it_is_done(capsys: pytest.CaptureFixture[str])
         r"[4/5] d.onnx: failed: no\tmodel (250.00 ms)",
         "[5/5] e.onnx: skipped",
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_quiet", "is_terminal", "is_shown"),
+    [(False, True, True), (True, True, False), (False, False, False), (False, None, False)],
+)
+def test_a_terminal_shows_what_runs(
+    monkeypatch: pytest.MonkeyPatch, is_quiet: bool, is_terminal: bool | None, is_shown: bool
+) -> None:
+    calls: list[object] = []
+
+    class Shown:
+        """Notes what it is asked to show."""
+
+        def __init__(self, *columns: object, **options: object) -> None:
+            self.tasks = 0
+
+        def __getattr__(self, name: str) -> Any:
+            def call(*given: object, **more: object) -> int:
+                calls.append((name, *given, *more.values()))
+                self.tasks += name == "add_task"
+                return self.tasks
+
+            return call
+
+    stream = None if is_terminal is None else SimpleNamespace(
+        isatty=lambda: is_terminal, write=lambda text: None, flush=lambda: None, encoding="utf-8")  # fmt: skip
+    monkeypatch.setattr("rich.progress.Progress", Shown)
+    monkeypatch.setattr(sys, "stderr", stream)
+    job: Any = SimpleNamespace(source=SimpleNamespace(name="a\tb"), target="out/a.onnx")
+    with BatchReport(is_quiet=is_quiet) as report:
+        report.on_plan(2)
+        report.on_start(job)
+        report.on_result(done())
+        report.on_result(done("b.onnx"))
+    shown = [("start",), ("add_task", "all models", None), ("update", 1, 2),
+             ("add_task", r"  a\tb", 1), ("advance", 1), ("remove_task", 2), ("advance", 1),
+             ("stop",)]  # fmt: skip
+    assert calls == (shown if is_shown else [])
 
 
 def test_a_quiet_batch_has_no_lines(capsys: pytest.CaptureFixture[str]) -> None:

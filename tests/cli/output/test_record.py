@@ -5,6 +5,7 @@ import json
 import math
 import platform
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -205,5 +206,9 @@ def test_the_peak_is_that_of_the_limit_where_there_is_one(monkeypatch: pytest.Mo
     peak = peak_memory()
     assert peak is not None
     assert peak > 1 << 20
+    monkeypatch.setattr("resource.getrusage", lambda who: SimpleNamespace(ru_maxrss=3))
+    for platform_, expected in (("darwin", 3), ("linux", 3072)):
+        monkeypatch.setattr("sys.platform", platform_)
+        assert peak_memory() == expected
     monkeypatch.setattr("sys.platform", "win32")
     assert peak_memory() is None

@@ -284,6 +284,7 @@ MADE = "--share-weights: {} that passes made written to b.onnx.data"
         ((2, 100), (0, 0), (0, 0), []),
         ((0, 0), (0, 0), (0, 0),
          ["--share-weights: the model has no external weights; nothing is shared"]),
+        ((0, 0), (0, 0), (1, 100), [MADE.format("1 tensor (100 B)")]),
         ((0, 0), (1, 2048), (0, 0), [COPIED.format("1 tensor (2.0 KiB)")]),
         ((1, 8), (0, 0), (3, 100), [MADE.format("3 tensors (100 B)")]),
         ((0, 0), (2, 10), (1, 5),

@@ -55,6 +55,20 @@ def test_progress_is_silent_when_the_work_is_short(monkeypatch: pytest.MonkeyPat
     assert stream.getvalue() == ""
 
 
+@pytest.mark.parametrize(
+    ("columns", "is_terminal", "is_wide"),
+    [(None, False, True), ("70", False, False), (None, True, False)],
+)
+def test_results_in_a_pipe_are_as_wide_as_needed(
+    monkeypatch: pytest.MonkeyPatch, columns: str | None, is_terminal: bool, is_wide: bool
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
+    assert (terminal.results().width == terminal.PIPE_WIDTH) is is_wide
+
+
 def test_streams_that_are_closed_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     monkeypatch.setattr(sys, "stdout", None)
