@@ -40,7 +40,12 @@ def test_a_process_ends_at_once_if_only_code_of_tiered_ran(
 ) -> None:
     seen: list[object] = []
     given = {"inspect": 0, "trace": None, "profile": None, "threads": 1, **changed}
-    monkeypatch.setattr(cli, "_main", lambda tokens: (seen.append(tokens), (3, is_own))[1])
+
+    def run(tokens: list[str]) -> tuple[int, bool]:
+        seen.append(tokens)
+        return 3, is_own
+
+    monkeypatch.setattr(cli, "_main", run)
     monkeypatch.setattr(cli, "_flush_streams", lambda: seen.append("flushed"))
     monkeypatch.setattr(cli, "gc", SimpleNamespace(disable=lambda: None))
     monkeypatch.setattr(cli, "os", SimpleNamespace(_exit=ends("at once")))

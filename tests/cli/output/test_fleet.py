@@ -76,8 +76,8 @@ def test_a_terminal_shows_what_runs(
 
             return call
 
-    stream = None if is_terminal is None else SimpleNamespace(
-        isatty=lambda: is_terminal, write=lambda text: None, flush=lambda: None, encoding="utf-8")  # fmt: skip
+    ways = {"isatty": lambda: is_terminal, "write": lambda text: None, "flush": lambda: None}
+    stream = None if is_terminal is None else SimpleNamespace(encoding="utf-8", **ways)
     monkeypatch.setattr("rich.progress.Progress", Shown)
     monkeypatch.setattr(sys, "stderr", stream)
     job: Any = SimpleNamespace(source=SimpleNamespace(name="a\tb"), target="out/a.onnx")
