@@ -87,9 +87,9 @@ def split_required(entries: Sequence[str]) -> Required:
     names: list[str] = []
     edits: list[str] = []
     for entry in split_names(entries, "--require"):
-        name, brace, given = entry.partition("{")
+        name, _, given = entry.partition("{")
         options, closing, scope = given.rpartition("}")
-        if brace and closing and "@" not in name:
+        if closing and "@" not in name:
             edits.append(f"set {name}{{{options}}}")
             names.append(f"{name}{scope}")
         else:

@@ -112,8 +112,6 @@ def check_kept(target: str, mark: SourceMark, made: Model, asked: Collection[str
     Raises:
         UsageError: it does.
     """
-    if not os.path.exists(target):
-        return
     from tiered.graph.io.export import export_model
 
     assert mark.model.origin is not None, "the model was read from a file"

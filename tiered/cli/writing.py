@@ -118,15 +118,16 @@ class Goal(Record):
             UsageError: the file has a property that the result has not.
             ModelError: the file cannot be written.
         """
-        if self.path is None or self.written is None or mark is None:
+        written = self.written
+        if written is None or mark is None:
             return None
         from tiered.graph.io.save import save_model
 
-        if not self.options.force and os.path.exists(self.path):
+        if not self.options.force and os.path.exists(written):
             from tiered.cli.source_mark import check_kept
 
-            check_kept(self.path, mark, model, asked)
-        return save_model(model, self.path, annotate=self.options.annotate, storage=self.storage)
+            check_kept(written, mark, model, asked)
+        return save_model(model, written, annotate=self.options.annotate, storage=self.storage)
 
 
 def check_writing(options: OptimizeOptions) -> None:
