@@ -28,3 +28,11 @@ def test_what_a_call_decides_and_what_a_function_redefines_has_none() -> None:
         F <at> (a) => (b) { b = Softmax<axis: int = @at>(a) }"""
     (function,) = Model.from_proto(parse(text)).functions
     assert str(propagation_of(function.nodes[0])) == "attribute 'axis' is a function parameter"
+
+
+def test_a_node_whose_output_an_annotation_names_has_none() -> None:
+    proto = parse("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
+    annotation = proto.graph.quantization_annotation.add(tensor_name="x")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="y")
+    (node,) = Model.from_proto(proto).main.nodes
+    assert str(propagation_of(node)) == "training info or an annotation names its output"
