@@ -165,9 +165,8 @@ class _Way:
         if _may_overflow(node, scale):
             return Skip("scaled terms of a float16 sum may overflow")
         rank = node.output.rank
-        for slot in range(len(node.inputs)):
-            operand = node.given(slot)
-            if operand.rank is None or rank is None:
+        for slot, operand in enumerate(node.inputs):
+            if operand is None or operand.rank is None or rank is None:
                 return Skip("the rank of an operand is not known")
             axis = None if scale.axis is None else scale.axis - (rank - operand.rank)
             if axis is not None and (axis < 0 or operand.dim(axis) != scale.factors.size):
