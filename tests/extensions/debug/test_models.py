@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -9,13 +10,14 @@ from tiered.extensions.debug.models import (
     ModelComparison,
     OutputRow,
     Trial,
+    _check_inputs,
     _sizes,
     class_of,
     describe_output,
 )
 from tiered.runtime.compare.outputs import OutputDifference
 from tiered.support.errors import RuntimeFailure, ShapeError, UsageError, VerificationError
-from tiered.support.numerics import Numerics
+from tiered.support.numerics import Numerics, Promise
 from tiered.testing import parse
 
 RIGHT = "(float[n,4] x) => (float[n,4] y) { y = Mul(x, x) }"
@@ -209,6 +211,7 @@ def test_dims_that_the_second_model_fixes_come_before_those_that_are_given() -> 
         ("n,m", "3,m", {}, {"x": [3, -1]}),
         ("n,m", "3,m", {"x": [5, 6]}, {"x": [3, 6]}),
         ("n,m", "3,m", {"x": [5]}, {"x": [5]}),
+        ("n,m", "1,m", {"x": [5, 6]}, {"x": [1, 6]}),
         ("n,m", "3", {}, {}),
         ("n", "3,m", {}, {}),
         ("n,m", "n,m", {"z": [2]}, {"z": [2]}),
@@ -257,3 +260,41 @@ def test_one_input_of_another_name_is_named_with_both_lists() -> None:
         "second 'image'; `tiered optimize --passes 'rename{tensors={old: new}}'` gives an input "
         "another name"
     )
+
+
+def test_inputs_that_the_first_model_lacks_are_named() -> None:
+    proto = parse("(float[2] a, float[2] b, float[2] c) => (float[2] y) <float[2] c = {1,2}> {"
+                  " d = Add(a, b)  y = Add(d, c) }")  # fmt: skip
+    for first, lacking, there in (
+        ((), "inputs 'a', 'b'", "none"), (("a",), "input 'b'", "'a'"),
+        (("x", "b"), "input 'a'", "'x', 'b'"),
+    ):  # fmt: skip
+        one: Any = SimpleNamespace(inputs=first)
+        two: Any = SimpleNamespace(inputs=("a", "b", "c"))
+        with pytest.raises(UsageError) as raised:
+            _check_inputs(one, two, proto)
+        assert str(raised.value) == (
+            f"the second model needs the {lacking}, which the first lacks: the first has {there}, "
+            "the second 'a', 'b', 'c'; `tiered optimize --passes 'rename{tensors={old: new}}'` "
+            "gives an input another name"
+        )
+    both: Any = SimpleNamespace(inputs=("a", "b"))
+    _check_inputs(both, both, proto)
+
+
+def test_inputs_are_varied_where_the_models_must_be_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def samples(*given: Any, varied: bool, **more: Any) -> Any:
+        asked.append(varied)
+        raise RuntimeFailure("enough")
+
+    monkeypatch.setattr("tiered.extensions.debug.models.samples_of", samples)
+    for numerics, varied in (
+        ("exact", True), ("reassociating", True), ("approximate", False), ("lossy", False),
+        (Promise(Numerics.EXACT), True), (Promise(Numerics.LOSSY), False), (None, True),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeFailure, match="enough"):
+            compare_models(parse(RIGHT), parse(RIGHT), numerics=numerics)
+        assert asked.pop(0) == varied
+        asked.clear()

@@ -141,8 +141,7 @@ def compare_models(
     held = held.changed(computed=computed_in(model))
     allowed = partial(compare, numerics=held, rtol=rtol, atol=atol, min_cosine=min_cosine)
     sources = list(inputs)
-    kind = promised.numerics if isinstance(promised, Promise) else promised
-    is_close = kind in (Numerics.EXACT, Numerics.REASSOCIATING)
+    is_close = held.numerics in (Numerics.EXACT, Numerics.REASSOCIATING)
     retyped = partial(in_dtypes_of, as_proto(second))
     sizes = _sizes(first, second, shapes or {})
 
