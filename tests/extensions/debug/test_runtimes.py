@@ -1,12 +1,15 @@
 """The runtime that runs two models: another one than onnxruntime for halves, and why."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tiered.extensions.debug.runtimes import Referee, refereed
+from tiered.runtime.external_data import MOST_READ
 from tiered.support.errors import (
     Crashed,
     MissingOperator,
@@ -55,9 +58,7 @@ def test_the_dtypes_of_both_models_decide(first: Any, second: Any, said: str) ->
 
 def test_halves_go_node_by_node_where_the_reference_fails() -> None:
     said = refereed(HALF, PLAIN, failing("onnx.reference"))
-    assert said == (
-        f"{NODES}, {HALVES}; onnx.reference does not run both (onnx.reference fails)"
-    )
+    assert said == (f"{NODES}, {HALVES}; onnx.reference does not run both (onnx.reference fails)")
     last = refereed(HALF, PLAIN, failing("onnx.reference", NODES))
     assert last.startswith(f"onnxruntime, which may hide overflow and rounding, {HALVES}; onnx.ref")
 
@@ -116,3 +117,28 @@ def test_a_model_too_large_for_the_reference_is_a_failure(monkeypatch: pytest.Mo
 def test_the_words_on_a_runtime_have_the_reason_if_there_is_one() -> None:
     assert str(Referee()) == "onnxruntime"
     assert str(Referee("onnx.reference", "as it rains")) == "onnx.reference, as it rains"
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "onnx.reference", NODES])
+def test_weights_are_beside_the_file_or_in_the_folder(runtime: str, tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (float[2] y) <float[2] w> { y = Add(x, w) }")
+    del model.graph.initializer[:]
+    weight = onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w")
+    model.graph.initializer.append(weight)
+    path = str(tmp_path / "m.onnx")
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    proto = onnx.load(path, load_external_data=False)
+    for source, folder in ((path, ""), (proto, str(tmp_path))):
+        with Referee(runtime).open(source, folder) as session:
+            found = session.run({"x": np.array([1, 2], np.float32)})
+        np.testing.assert_array_equal(found["y"], [2, 4])
+
+
+def test_the_reference_is_given_weights_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "tiered.extensions.debug.runtimes.bytes_on_disk"
+    monkeypatch.setattr(place, lambda proto: MOST_READ)
+    with Referee("onnx.reference").open(PLAIN) as session:
+        assert [*session.inputs] == ["x"]
+    monkeypatch.setattr(place, lambda proto: MOST_READ + 1)
+    with pytest.raises(RuntimeFailure), Referee("onnx.reference").open(PLAIN):
+        pass

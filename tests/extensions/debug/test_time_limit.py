@@ -121,9 +121,7 @@ def test_the_alarm_raises_where_a_pass_may_stop(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit, asked = TimeLimit(), [False, True]
-    monkeypatch.setattr(
-        "tiered.extensions.debug.time_limit.may_stop", lambda frame: asked.pop(0)
-    )
+    monkeypatch.setattr("tiered.extensions.debug.time_limit.may_stop", lambda frame: asked.pop(0))
     with limited(1000.0):
         limit.run_before_pass(model, NODE)
         handler: Any = signal.getsignal(signal.SIGALRM)
@@ -136,3 +134,16 @@ def test_the_alarm_raises_where_a_pass_may_stop(
             handler(signal.SIGALRM, None)
         limit.run_after_pass(model, NODE)
         handler(signal.SIGALRM, None)  # too late: nothing runs any more
+
+
+def test_a_system_without_timers_sets_no_limit(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_timer = signal.setitimer
+    monkeypatch.delattr(signal, "setitimer")
+    limit = TimeLimit()
+    with limited(1000.0):
+        limit.run_before_pass(model, NODE)
+        assert not is_ticking()
+        limit.run_after_pass(model, NODE)
+    monkeypatch.setattr(signal, "setitimer", set_timer, raising=False)

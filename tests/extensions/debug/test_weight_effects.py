@@ -62,3 +62,19 @@ def test_a_model_without_weights_or_float_outputs_is_an_error() -> None:
             f"sensitivity: the model has {outputs} and {weights} of two and more axes; expected at "
             "least one of each"
         )
+
+
+def test_a_view_and_inputs_that_are_made() -> None:
+    proto = parse(
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}, float[2] b = {5,6}> "
+        "{ a = MatMul(x, w)  y = Add(a, b) }"
+    )
+    feeds = [{"x": np.array([[1, 0], [0, 1]], np.float32)}]
+    of_proto, of_view = sensitivity(proto, feeds), sensitivity(Model.from_proto(proto), feeds)
+    assert of_proto == of_view
+    assert [(row.name, row.node, row.op_type, row.shape, row.share) for row in of_proto] == [
+        ("w", "a", "MatMul", (2, 2), 1.0)
+    ]
+    made = sensitivity(proto)
+    assert made == sensitivity(proto, seed=0)
+    assert made != sensitivity(proto, seed=1)

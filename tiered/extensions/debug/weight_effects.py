@@ -119,7 +119,7 @@ def _ordered(weights: Sequence[Value], norms: Sequence[Any]) -> list[Sensitivity
     for value, (gradient, effect) in zip(weights, norms, strict=True):
         reader = value.users[0].node if value.users else None
         node, op_type = (reader.label, reader.op_type) if reader is not None else ("", "")
-        shape = tuple(size if isinstance(size, int) else -1 for size in value.shape or ())
+        shape = value.static_shape or ()
         share = float(effect) / total if total else 0.0
         rows.append(
             Sensitivity(value.name, node, op_type, shape, float(gradient), float(effect), share)
