@@ -243,6 +243,13 @@ def test_an_output_of_a_loop_may_be_absent() -> None:
     assert variables(text)[1:3] == ["s <- z.2 f:1 | free", "z <- f:2 | free"]
 
 
+def test_a_state_of_a_loop_may_be_absent_in_a_model_that_is_not_valid() -> None:
+    text = """(int64 n, bool c) => (int64[2] y) {
+        y = Loop(n, c, "") <body = f (int64 i, bool g, int64[2] s) => (bool h, int64[2] o)
+            { h = Identity(g)  o = Neg(s) }> }"""
+    assert variables(text) == []
+
+
 def test_states_of_other_types_have_no_variable() -> None:
     text = LOOP.replace("float[2] x", "double[2] x").replace("float", "double")
     assert variables(text) == []

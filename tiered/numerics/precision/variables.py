@@ -225,7 +225,7 @@ class _Collector:
     ) -> None:
         """Make one variable of what a body passes on."""
         values = [value for value in (inside, output) if value is not None]
-        read = [node.given(place) for place in operands]
+        read = [value for place in operands if (value := node.inputs[place]) is not None]
         read += [body.outputs[place] for body, place in results]
         if not any(value.dtype == self.wide for value in (*values, *read)):
             return
