@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tests.extensions.gradients.differences import Reference
+from tests.recorded import assert_values
+from tests.written import Writer
 from tiered import Model, ModelError
 from tiered.extensions.packing import pack_sequences
 from tiered.extensions.packing.transform import pack_rows
@@ -251,3 +253,34 @@ def test_a_name_that_the_model_has_is_an_error(name: str) -> None:
         t = Gather<axis=1>(a, zero) o = Add(t, {name}) y = Relu(o)"""
     with pytest.raises(ModelError, match=f"has a tensor '{name}', which is the name of an input"):
         packed(nodes, "float[B,4] y", f"float[B,S,4] x, float[4] {name}")
+
+
+HEADS = """split = Constant<value_ints=[0,0,2,2]>() h = Reshape(x, split)
+    q = Transpose<perm=[0,2,1,3]>(h) k = Transpose<perm=[0,2,3,1]>(h) s = MatMul(q, k)
+    f = ReduceSum<keepdims=0>(x, l2) l13 = Constant<value_ints=[1,3]>()
+    i = Unsqueeze(f, l13) keys = Unsqueeze(f, l12) m = Mul(i, keys) wide = Mul(s, m) """
+MERGED = """ o = MatMul(p, q) t = Transpose<perm=[0,2,1,3]>(o) sh = Shape(x) y = Reshape(t, sh)"""
+BESIDE = """split = Constant<value_ints=[0,0,2,2]>() h = Reshape(x, split) sh = Shape(x)
+    q = Transpose<perm=[0,2,1,3]>(h) n = Slice(sh, l1, l2) m1 = Constant<value_ints=[-1]>()
+    to = Concat<axis=0>(m1, n, l2) q3 = Reshape(q, to) k = Transpose<perm=[0,2,1]>(q3)
+    s = MatMul(q3, k) """
+APART = """ o = MatMul(p, q3) b = Slice(sh, l0, l1)
+    back = Concat<axis=0>(b, l2, n, l2) o4 = Reshape(o, back)
+    t = Transpose<perm=[0,2,1,3]>(o4) y = Reshape(t, sh)"""
+POOL = " t = ReduceSum(q, l1) y = Squeeze(t, l1)"
+LARGEST = """ sh = Shape(x) b = Gather(sh, zero) rows = Range(zero, b, one)
+    r = Unsqueeze(rows, l1) c = Unsqueeze(e, l1) at = Concat<axis=-1>(r, c)
+    y = GatherND(x, at)"""
+
+
+def shown(nodes: str, outputs: str = "float[B,S,4] y") -> None:
+    """Print the inputs of a packed model, and its output as an expression."""
+    model = packed(nodes, outputs)
+    print(", ".join(f"{value.type} {value.name}" for value in model.main.inputs))
+    print(Writer()(model.main.outputs[0]))
+
+
+def test_packed_models_are_as_they_are_written_down() -> None:
+    texts = ("PLACES", "SCORES", "END", "HEADS", "MERGED", "BESIDE", "APART", "POOL", "LARGEST")
+    names: dict[str, Any] = {name: globals()[name] for name in texts}
+    assert_values(__file__, {**names, "shown": shown})
