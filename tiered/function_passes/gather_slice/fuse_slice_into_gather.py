@@ -25,21 +25,20 @@ def fuse_slice_into_gather(
     axis: int,
 ) -> Value | Skip:
     """Take from x what the Gather takes of a part of it."""
-    if any(value is not None and value.const is None for value in (axes, steps)):
-        return Skip("axes or steps is not a constant")
     if starts.const.size != 1:
         return Skip("the Slice cuts several axes")
-    place = 0 if axes is None or axes.const is None else int(axes.const.item())
+    place, step = 0 if axes is None else axes.number, 1 if steps is None else steps.number
+    if place is None or step is None:
+        return Skip("axes or steps is not a constant")
     if x.rank is None or place % x.rank != axis % x.rank:
         return Skip("the Slice cuts another axis, or the rank is not known")
-    size = x.dim(place)
+    size = x.dim(axis)
     if not isinstance(size, int):
         return Skip("the size of the axis is not known")
-    step = 1 if steps is None or steps.const is None else int(steps.const.item())
     start, end = int(starts.const.item()), int(ends.const.item())
     if step < 0 and end >= (1 << 31) - 1:
         return Skip("runtimes read this end in different ways")
-    taken = np.arange(size)[max(start, -size) : end : step]
+    taken = np.arange(size)[max(start, -size) : end : int(step)]
     places = indices.const
     if places.size and not -len(taken) <= places.min() <= places.max() < len(taken):
         return Skip("an index is out of range")

@@ -33,29 +33,30 @@ def replace_slice_with_gather(
 
     Where the index is out of range, Gather fails; so does the Squeeze, as the Slice is empty.
     """
-    if any(value is not None and value.const is None for value in (axes, steps)):
-        return Skip("axes or steps is not a constant")
     sizes = {each.const.size for each in (starts, ends, squeezed) if each is not None}
     if sizes != {1}:
         return Skip("it cuts or squeezes several axes")
-    if steps is not None and steps.number != 1:
+    axis, step = 0 if axes is None else axes.number, 1 if steps is None else steps.number
+    if axis is None or step is None:
+        return Skip("axes or steps is not a constant")
+    if step != 1:
         return Skip("the step is not 1")
-    places = [0] if axes is None or axes.const is None else axes.const.ravel().tolist()
+    axis = int(axis)
     if squeezed is None:
         shape = x.shape
         if shape is None or None in shape:
             return Skip("the shape of x is not known")
-        place = places[0] % len(shape)
+        place = axis % len(shape)
         if node.output.shape != (*shape[:place], *shape[place + 1 :]):
             return Skip("the Reshape does more than to drop the axis")
-    elif not same_axes(places, squeezed.const.ravel().tolist(), x.rank):
+    elif not same_axes([axis], squeezed.const.ravel().tolist(), x.rank):
         return Skip("another axis is squeezed")
-    index = _index(x.dim(places[0]), starts.const.item(), ends.const.item())
+    index = _index(x.dim(axis), starts.const.item(), ends.const.item())
     if isinstance(index, Skip):
         return index
     if index < 0 and graph.opset() < _NEGATIVE_SINCE:
         return Skip("before opset 11, no index is negative")
-    return graph.op.Gather(x, np.array(index, np.int64), axis=places[0])
+    return graph.op.Gather(x, np.array(index, np.int64), axis=axis)
 
 
 def _index(dim: int | str | None, start: int, end: int) -> int | Skip:
