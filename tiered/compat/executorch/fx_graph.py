@@ -226,7 +226,7 @@ class FxGraph:
     def eliminate_dead_code(self) -> bool:
         """Remove the operators and weights without users, and return whether there were some."""
         before = self.model.mark()
-        self.owner.prune([node for node in self.owner.nodes if not node.is_used])
+        self.owner.prune(self.owner.nodes)
         for value in list(self.owner.initializers):
             if not value.is_used and not value.is_graph_input:
                 self.owner.remove_constant(value)

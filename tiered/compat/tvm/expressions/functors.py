@@ -172,7 +172,7 @@ class ExprMutator(ExprFunctor):
             if before is not value:
                 exchange_output(graph, before, value)
                 changed = True
-        graph.prune([node for node in old if node.graph is graph and not node.is_used])
+        graph.prune(old)
         return changed
 
     def visit_function(self, fn: Function) -> Any:
