@@ -2,23 +2,33 @@
 
 import ast
 import sys
+from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.recorded import assert_values
 from tiered.cli.commands import (
     batch,
+    certify,
     command_in,
     completion,
+    diff,
     discover,
     docs,
     doctor,
+    explain,
+    layout,
+    partition,
     quantize,
     replay,
+    split,
+    tune,
     verify,
 )
+from tiered.cli.commands.tune import TuneOptions
 from tiered.cli.line.reader import WrongLine
 from tiered.cli.output.terminal import results
 from tiered.extensions import debug
@@ -82,7 +92,60 @@ def output(**changed: Any) -> Any:
     return made(**given)
 
 
-def test_results_by_hand_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def explained(count: int, *, everything: bool, **changed: Any) -> None:
+    """Print what a pass does at some nodes."""
+    verdicts = ("no match", "fires", "no match", "declined")
+    found = [
+        made(verdict=verdicts[at % 4], op_type="Neg", node=f"n{at}" if at else "",
+             reason="why" if at % 4 != 1 else "", matched=("a",), **changed)
+        for at in range(count)
+    ]  # fmt: skip
+    explain._print(results(), cast("Any", "zz"), found, everything=everything)
+
+
+def decided(level: int | None, reason: str, *, run: bool = False) -> None:
+    """Print why a pass does not run at level 2."""
+    pass_ = made(name="zz", info=made(opt_level=level))
+    explain._print_decision(pass_, made(run=run, reason=reason), made(opt_level=2))
+
+
+def regions(count: int, limit: int | None) -> None:
+    """Print the regions of a partition."""
+    rows: Any = [
+        made(name=f"r{at}", nodes=at, bytes_in=at, bytes_out=2 * at, multiply_adds=at + 1,
+             operators=Counter(Neg=at + 1, Abs=1))
+        for at in range(1, count)
+    ]  # fmt: skip
+    host = made(name="host", nodes=2, bytes_in=0, bytes_out=0, multiply_adds=0,
+                operators=Counter(Sin=2))  # fmt: skip
+    partition._print(results(), "m.onnx", "npu takes", [*rows, host], limit)
+
+
+def swept(*steps: Any, empty: tuple[str, ...] = (), left: Any = (), domain: str = "bits") -> Any:
+    return certify._said(made(common=3, steps=steps, empty=empty, domain=domain), list(left))
+
+
+def proof(domain: str = "bits", **changed: Any) -> Any:
+    """Return a step of a proof."""
+    given = {"is_proved": True, "domain": domain, "bound": 0.0, "axioms": (), "is_for_all": True,
+             "has_named_sizes": False, "reason": "why", **changed}  # fmt: skip
+    return made(name="y", problem=None, proof=made(**given))
+
+
+def laid_out(count: int, limit: int | None) -> None:
+    """Print the Transposes of a report."""
+    left = [
+        made(name=f"t{at}", perm=(0, 1), nbytes=at, above="a", below="b") for at in range(count)
+    ]
+    report = made(transposes=(3, count), nbytes=(2048, 8), left=left,
+                  greedy=made(transposes=2, nbytes=16))  # fmt: skip
+    layout._print(report, limit)
+
+
+def test_results_by_hand_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.onnx").write_text("")
+
     def ended(*oks: bool) -> int:
         monkeypatch.setattr(batch, "optimized", lambda *given: [made(ok=ok) for ok in oks])
         return batch.batch("a", **dict.fromkeys(("options", "watch", "batch"), made()))
@@ -115,7 +178,13 @@ def test_results_by_hand_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
             return str(error).partition(" Available")[0]
         return found and (found[0].name, found[1])
 
+    def checked(**given: Any) -> None:
+        tune._check_files("m.onnx", "out.onnx", TuneOptions(**given))
+
     names = {
+        "explained": explained, "decided": decided, "regions": regions, "swept": swept,
+        "proof": proof, "laid_out": laid_out, "cut": diff._cut, "ran": certify._ran,
+        "checked": checked, "parts": lambda *parts, **given: split._print("m", parts, **given),
         "ended": ended, "completed": completed, "replayed": replayed, "command": command,
         "size": size, "step": step, "commands": commands, "finding": finding, "layer": layer,
         "quantized": quantized, "output": output, "cells": verify.output_cells,
