@@ -64,7 +64,7 @@ class TensorClass:
             uses = self.uses[value] = []
             for use in value.users:
                 node, _ = use
-                perm = node.perm if node.op_type == "Transpose" else None
+                perm = node.perm
                 if perm is None or len(perm) != len(self.shape):
                     uses.append(use)
                 else:

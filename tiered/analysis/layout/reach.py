@@ -67,9 +67,7 @@ class Reach:
         if known is not None:
             return known
         root = value
-        while (producer := root.producer) is not None and producer.op_type == "Transpose":
-            if producer.perm is None:
-                break
+        while (producer := root.producer) is not None and producer.perm is not None:
             root = producer.given(0)
         if root.tensor is not None or root.shape is None:
             return None
@@ -130,8 +128,6 @@ class Reach:
         self, node: Node, view: Permutation, slot: int, is_output: bool, order: Permutation
     ) -> bool:
         """Return whether a node can have a tensor in an order; those that cannot need no ports."""
-        if self._takes_channels_last:
-            return True
         propagation = self.propagation(node)
         if isinstance(propagation, Skip):
             return False
@@ -151,7 +147,7 @@ class Reach:
         for slot, (value, own) in enumerate(zip(values, labels, strict=True)):
             if value is None or own is None:
                 continue
-            tensor = self.tensors.get(value) or self.tensor_of(value)
+            tensor = self.tensor_of(value)
             if tensor is not None:
                 found.append(OperatorPort(tensor, tensor.views[value], slot, is_output))
         return found
