@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import made_by, named, parsed
 from tiered.analysis.layout.cost import Cost, tensor_costs_of, total
 from tiered.analysis.layout.layout_conversion import reach_of
@@ -16,6 +17,7 @@ from tiered.analysis.layout.layout_region import (
 )
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.solve import solve
 
 SIZES = LayoutSizes()
 TO, BACK = "Transpose<perm=[2,0,1]>", "Transpose<perm=[1,2,0]>"
@@ -283,3 +285,37 @@ def test_what_goes_lets_others_go() -> None:
     """Neg alone saves nothing where Relu keeps its order."""
     text = f"""(float[2,3,4] x) => (float[4,2,3] y) {{ t = {TO}(x)  r = Relu(t)  y = Neg(r) }}"""
     assert pruned(text) == {"r": [0], "y": [0]}
+
+
+# --- whole regions --------------------------------------------------------------------------------
+
+
+def solved(text: str, **wanted: str) -> None:
+    """Print the tensors and operators of each region, what all assignments cost, and the best."""
+    for region in regions(reach_of(parsed(text), wanted), SIZES):
+        numbers = {each: at for at, each in enumerate(region.operators)}
+        for tensor, term in region.tensor_costs.items():
+            made = (
+                "-" if term.producer is None else f"{numbers[term.producer[0]]}.{term.producer[1]}"
+            )
+            read = " ".join(
+                f"{numbers[each]}.{','.join(map(str, own))}" for each, own in term.consumers.items()
+            )
+            pinned = " ".join("".join(map(str, order)) for order in sorted(term.pinned))
+            print(
+                f"{tensor.root.name} {term.dims}: {term.nbytes} bytes, {term.start} + "
+                f"{term.most_time} ns; by {made} to {read or '-'}, pinned {pinned or '-'}"
+            )
+        for operator, at in numbers.items():
+            print(
+                f"{at}: {operator.node.op_type} {operator.node.label} in {operator.candidates}, "
+                f"work {dict(operator.work)}, wants {operator.wanted}"
+            )
+        options = [each.candidates for each in region.operators]
+        for chosen in itertools.islice(itertools.product(*options), 16):
+            print(chosen, *region.cost(dict(zip(region.operators, chosen, strict=True))))
+        print("best", *solve(region, {}).values())
+
+
+def test_whole_regions() -> None:
+    assert_values(__file__, {"solved": solved, "TO": TO, "BACK": BACK})
