@@ -85,12 +85,16 @@ def test_another_dtype_of_the_operand_stays() -> None:
 def test_quantization_annotations_keep_their_branch() -> None:
     proto = parse(branches("s = Exp(x) a = Relu(s)", "s = Exp(x) b = Neg(s)"))
     body = proto.graph.node[0].attribute[0].g
-    body.quantization_annotation.add(tensor_name="s").quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
+    body.quantization_annotation.add(tensor_name="s").quant_parameter_tensor_names.add(
+        key="SCALE_TENSOR", value="s"
+    )
     check_declined(proto, because="quantization annotations refer to a branch")
 
 
 def test_an_if_with_an_absent_output_stays() -> None:
-    proto = parse("(float[2] x, bool c) => (float[2] z) { y, z = If(c) <then_branch = tb () => (float[2] a, float[2] p) { a = Exp(x) p = Neg(x) }, else_branch = eb () => (float[2] b, float[2] q) { b = Exp(x) q = Abs(x) }> }")
+    proto = parse(
+        "(float[2] x, bool c) => (float[2] z) { y, z = If(c) <then_branch = tb () => (float[2] a, float[2] p) { a = Exp(x) p = Neg(x) }, else_branch = eb () => (float[2] b, float[2] q) { b = Exp(x) q = Abs(x) }> }"
+    )
     proto.graph.node[0].output[0] = ""
     check_declined(proto, because="an output of the If is absent")
 
@@ -109,3 +113,19 @@ def test_an_operand_that_one_branch_lacks_stays_inside(is_first: bool) -> None:
     text = branches(one.format("a"), other.format("b"))
     text = text.replace("float[2] w, bool c", "float l, float h, bool c")
     assert_unchanged(PASS, text)
+
+
+def test_a_branch_that_the_call_gives_stays() -> None:
+    model = parse(
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[2] x, bool c) => (float[2] y) { y = d.F(c, x) }"
+        ' <domain: "d", opset_import: ["" : 21]> F (c, v) => (u) { w = If(c)'
+        " <then_branch = t () => (float[2] a) { r = Exp(v) a = Relu(r) },"
+        " else_branch = e () => (float[2] b) { b = Relu(v) }> u = Neg(w) }"
+    )
+    (function,) = model.functions
+    other = onnx.AttributeProto(name="else_branch", ref_attr_name="other")
+    other.type = onnx.AttributeProto.GRAPH
+    function.node[0].attribute[1].CopyFrom(other)
+    function.attribute.append("other")
+    assert_unchanged(PASS, model)

@@ -113,3 +113,19 @@ def test_annotations_keep_their_values(is_inside: bool, because: str) -> None:
     get_pass(PASS).apply(model, ctx)
     assert len(model.journal) == 0
     assert any(because in remark.reason for remark in ctx.remarks)
+
+
+def test_a_branch_that_the_call_gives_stays() -> None:
+    model = parse(
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[2] x, bool c) => (float[2] y) { y = d.F(c, x) }"
+        ' <domain: "d", opset_import: ["" : 21]> F (c, v) => (u) { w = If(c)'
+        " <then_branch = t () => (float[2] a) { r = Exp(v) a = Relu(r) },"
+        " else_branch = e () => (float[2] b) { b = Relu(v) }> u = Neg(w) }"
+    )
+    (function,) = model.functions
+    other = onnx.AttributeProto(name="else_branch", ref_attr_name="other")
+    other.type = onnx.AttributeProto.GRAPH
+    function.node[0].attribute[1].CopyFrom(other)
+    function.attribute.append("other")
+    assert_unchanged(PASS, model)

@@ -305,3 +305,13 @@ def test_function_parameters_are_unknown() -> None:
         " s = SequenceConstruct(x, x) y = ConcatFromSequence<axis: int = @a>(s) }",
         because="attribute 'axis' is a function parameter",
     )
+
+
+def test_up_to_64_insertions_are_followed() -> None:
+    def model(count: int, nodes: str) -> str:
+        inserted = " ".join(f"s{at + 1} = SequenceInsert(s{at}, x)" for at in range(count))
+        made = nodes or f"s0 = SequenceEmpty() {inserted} y = SequenceAt(s{count}, i)"
+        return f"(float[2] x) => (float[2] y) {'' if nodes else '<int64 i = {0}>'} {{ {made} }}"
+
+    assert_rewrites(PASS, model(64, ""), model(64, "y = Identity(x)"), runtime="none")
+    assert_unchanged(PASS, model(65, ""), because="the tensors of the sequence are not known")

@@ -43,8 +43,7 @@ def _near_a_minus(graph: Graph) -> list[Node]:
     for op_type in _MAY_NEGATE:
         for node in graph.nodes_of(op_type):
             if _operand_of_neg(node) is not None:
-                readers = (each for each in node.output.readers if each.graph is graph)
-                found |= dict.fromkeys((node, *readers))
+                found |= dict.fromkeys((node, *node.output.readers))
     order = ("Neg", *ARITHMETIC)
     known = [node for node in found if node.op_type in order and not node.domain]
     return sorted(known, key=lambda node: order.index(node.op_type))

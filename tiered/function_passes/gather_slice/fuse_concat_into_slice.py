@@ -11,7 +11,7 @@ def fuse_concat_into_slice(graph: Graph, ctx: PassContext) -> None:
     for concat in graph.nodes_of("Concat"):
         for node in list(concat.output.readers):
             is_selection = node.op_type in ("Gather", "Slice") and not node.domain
-            if not is_selection or node.graph is not graph or node.input(0) is not concat.output:
+            if not is_selection or node.input(0) is not concat.output:
                 continue
             found = _from_part(graph, concat, node)
             if isinstance(found, Skip):
