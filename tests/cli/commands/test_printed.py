@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.recorded import assert_values
+from tiered.cli import batches
 from tiered.cli.commands import (
     batch,
     certify,
@@ -21,6 +22,9 @@ from tiered.cli.commands import (
     doctor,
     explain,
     layout,
+    operators,
+    optimize,
+    options as options_command,
     partition,
     quantize,
     replay,
@@ -178,11 +182,33 @@ def test_results_by_hand_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
             return str(error).partition(" Available")[0]
         return found and (found[0].name, found[1])
 
+    def listed(*, as_json: bool) -> None:
+        known = {"x": made(name="a.b", takes="int", default=3, doc="It counts.")}
+        monkeypatch.setattr(options_command, "config_options", lambda: known)
+        options_command.options(as_json=as_json)
+
+    def optimized(*names: str | None, out_dir: str | None = None) -> object:
+        called: list[object] = []
+        monkeypatch.setattr(batches, "optimize_into_folder", lambda *given: given[0])
+        monkeypatch.setattr(optimize, "run_prepared", lambda *given: called.append(given[1:]))
+        monkeypatch.setattr(optimize, "PreparedRun", made(of=lambda *given: None))
+        options = made(out_dir=out_dir)
+        return optimize.optimize(*cast("Any", names), options=options, watch=made()), called
+
+    def operators_of(*missing: list[str], without: str | None = None) -> None:
+        summaries = [
+            made(name=f"Op{at}", domain="own" if at else "", aspects=["a", "b"], missing=each)
+            for at, each in enumerate(missing)
+        ]
+        operators._print_all(results(), [vars(each) for each in summaries], without)
+
     def checked(**given: Any) -> None:
         tune._check_files("m.onnx", "out.onnx", TuneOptions(**given))
 
     names = {
-        "explained": explained, "decided": decided, "regions": regions, "swept": swept,
+        "listed": listed, "optimized": optimized, "operators": operators_of,
+        "lowered": operators._is_lowered, "explained": explained, "decided": decided,
+        "regions": regions, "swept": swept,
         "proof": proof, "laid_out": laid_out, "cut": diff._cut, "ran": certify._ran,
         "checked": checked, "parts": lambda *parts, **given: split._print("m", parts, **given),
         "ended": ended, "completed": completed, "replayed": replayed, "command": command,

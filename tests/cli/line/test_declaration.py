@@ -1,5 +1,7 @@
 """What a command declares: arguments and options, of the function that it is."""
 
+import sys
+from types import ModuleType
 from typing import Annotated, ClassVar, Literal
 
 import pytest
@@ -10,6 +12,8 @@ from tiered.cli.line.declaration import (
     DeclaredCommand,
     DeclaredParameter,
     Flags,
+    _document,
+    _documented_fields,
     declared_as,
     declared_in,
     words_of,
@@ -25,6 +29,9 @@ class Options(Record):
     MADE: ClassVar = "no option"
     SAID: ClassVar[str] = "no option"
     _own = 3
+    _kept: int = 3
+    OTHER = 3
+    """No option either."""
     level: Annotated[int, Flags("--level", "-O")] = 2
     """How much
     is done."""
@@ -70,7 +77,7 @@ KNOWN = DeclaredCommand("command", command)
 
 def test_class_variables_are_no_options() -> None:
     names = {each.option.name for each in declared_in(Options)}
-    assert names.isdisjoint({"MADE", "SAID", "_own"})
+    assert names.isdisjoint({"MADE", "SAID", "OTHER", "_own", "_kept"})
     assert "level" in names
 
 
@@ -114,6 +121,8 @@ def test_a_switch_that_is_on_has_a_flag_that_sets_it_off(
         (int, int, False, False, ()),
         (bool | None, bool, True, False, ()),
         (None | bool, bool, True, False, ()),
+        (list[int], list[int], False, False, ()),
+        (tuple[int, ...], tuple[int, ...], False, True, ()),
         (int | str | None, int | str | None, False, False, ()),
         (tuple[str, ...] | None, tuple[str, ...], False, True, ()),
         (Literal["a", "b"] | None, Literal["a", "b"], False, False, ("a", "b")),
@@ -167,6 +176,21 @@ def test_help_is_what_stands_below_a_field_or_in_the_docstring() -> None:
         "level": "How much is done.", "quiet": "Print nothing.", "count": "How many.",
         "in_place": "", "fast": "", "order_": "", "names": "",
     }  # fmt: skip
+
+
+def test_a_class_without_a_file_and_a_module_without_a_text_say_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = type("Made", (Options,), {"__module__": "nowhere"})
+    assert _documented_fields(made) == _documented_fields(Options)
+    monkeypatch.setitem(sys.modules, "untold", ModuleType("untold"))
+
+    def untold() -> None:
+        """Do nothing."""
+
+    untold.__module__ = "untold"
+    assert _document(untold) == "\n"
+    assert _document(command).startswith("What a command declares")
 
 
 def test_examples_are_below_the_text_of_the_file() -> None:

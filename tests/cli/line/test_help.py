@@ -13,7 +13,7 @@ from tests.cli.test_main import environment
 from tiered import pass_names
 from tiered.cli.commands import command_in, command_names, load_command, summary_of
 from tiered.cli.line.foreign import from_others
-from tiered.cli.line.help import FIRST
+from tiered.cli.line.help import FIRST, _lines, help_of
 from tiered.cli.line.reader import read
 from tiered.cli.line.word_completion import SCRIPTS
 
@@ -50,6 +50,16 @@ def test_no_flag_stands_for_two_options(command: str) -> None:
     flags = [flag for each in options for flag in (*each.names, each.off) if flag]
     assert len(flags) == len({*flags})
     assert len(options) == len({each.key for each in options})
+
+
+def test_the_first_line_names_the_arguments_and_a_table_has_rows_without_text() -> None:
+    usage = {name: help_of(name).partition("\n")[0] for name in ("batch", "optimize", "bench")}
+    assert usage == {
+        "batch": "Usage: tiered batch [COMMAND] [OPTIONS] [SOURCE...]",
+        "optimize": "Usage: tiered optimize [OPTIONS] MODEL [OUT] [MORE...]",
+        "bench": "Usage: tiered bench [OPTIONS] A [B...]",
+    }
+    assert list(_lines([("--a", ""), ("--bc", "a text")])) == ["  --a", "  --bc  a text"]
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -1,5 +1,7 @@
 """The reader of the command line: what each way to type an option comes to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -231,6 +233,31 @@ def test_options_are_words_that_read_as_the_same_options() -> None:
     )
     assert words_of(options, ("names", "verify", "level")) == ("--quiet", "--no-in-place")
     assert words_of(Options()) == ()
+
+
+class Around(Record):
+    """Options of what a command runs in."""
+
+    name: str = "a"
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Note the beginning and the end."""
+        SEEN.append(f"in {self.name}")
+        yield
+        SEEN.append("out")
+
+
+SEEN: list[str] = []
+
+
+def test_a_command_runs_in_what_its_options_say() -> None:
+    def inside(*, options: Options, around: Around) -> None:
+        """Note that it runs."""
+        SEEN.append(f"level {options.level}")
+
+    read(DeclaredCommand("inside", inside), ["--name", "b"]).call()
+    assert SEEN == ["in b", "level 2", "out"]
 
 
 def test_lines_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

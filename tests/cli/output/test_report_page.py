@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
-from tiered.cli.output.report_page import MOST, write_report
+from tiered.cli.output.report_page import MOST, _Recorder, write_report
 from tiered.cli.output.tables import print_table
 from tiered.support.errors import ModelError
 
@@ -41,6 +42,15 @@ def test_charts_follow_the_summary(tmp_path: Path) -> None:
     image = base64.b64encode(svg.encode()).decode()
     assert page.rindex("the model has") < page.rindex("Live bytes") < page.rindex("Operators")
     assert image in page
+
+
+def test_only_bold_texts_are_titles() -> None:
+    recorder = _Recorder()
+    recorder.print(Text("a red line", style="red"), " ", "last")
+    recorder.print(Text("a title", style="bold"))
+    recorder.print("below")
+    summary, titled = ["a red line", "last"], ["below"]
+    assert recorder.sections == [("Summary", summary, None), ("a title", titled, None)]
 
 
 def test_without_a_file_nothing_is_shown() -> None:

@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,6 +68,15 @@ def test_results_in_a_pipe_are_as_wide_as_needed(
         monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
     assert (terminal.results().width == terminal.PIPE_WIDTH) is is_wide
+
+
+def test_what_is_done_now_is_shown_from_then_on() -> None:
+    seen: list[str] = []
+    progress = terminal.Progress(enabled=False)
+    progress.say("before")
+    progress._status = SimpleNamespace(update=seen.append)  # type: ignore[assignment]  # a stand-in
+    progress.say("now")
+    assert seen == ["now"]
 
 
 def test_streams_that_are_closed_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ def help_of(name: str) -> str:
     last = len(arguments) - 1 if command.takes_rest else None
     for at, each in enumerate(arguments):
         shown = f"{each.names[0]}{'...' if at == last else ''}"
-        usage.append(shown if each.is_required and at != last else f"[{shown}]")
+        usage.append(shown if each.is_required else f"[{shown}]")
     parts = [" ".join(usage), *(_wrapped(part) for part in command.doc.split("\n\n"))]
     parts += [_table("Commands", below)] if below else []
     rows = [(each.names[0], _said(each)) for each in arguments]
