@@ -1,10 +1,12 @@
 """Which nodes of two models are one place, in which order, and what is said of them."""
 
+import onnx
 import pytest
 
 import tiered
 from tests.extensions.differences.test_node_matching import whole
-from tiered.extensions.differences.places import DifferingPlace, operators_of
+from tiered.extensions.differences.places import DifferingPlace, _dtype, _shown, operators_of
+from tiered.graph import Model
 from tiered.testing import parse
 
 CHAIN = """(float[2,4] x) => (float[2,4] y) {
@@ -195,3 +197,20 @@ def test_the_places_of_two_graphs_and_what_differs_there() -> None:
             (*place.kind[:2], place.at, [note for each in place.changes for note in each.notes])
             for place in found
         ] == expected, (before, after)
+
+
+def test_how_attributes_and_dtypes_are_shown() -> None:
+    for raw, expected in (
+        (None, "absent"), (b"ab\xff", "ab\ufffd"),
+        ((1, 2.5, "a", b"b", None), "[1, 2.5, a, b, absent]"),
+        (onnx.TypeProto(), "TypeProto"), ((), "[]"), (True, "True"), ("x" * 60, "x" * 60),
+        ("x" * 100, f"{'x' * 60}… (100 characters)"),
+        (b"y" * 100, f"{'y' * 60}… (100 characters)"),
+        ((7,) * 50, f"[{'7, ' * 19}7,… (150 characters)"),
+    ):  # fmt: skip
+        assert _shown(raw) == expected
+    of = Model.from_proto(parse(
+        '(float[2] x) => (float[2] y, bool[2] z) { a, "", b = own.F(x)  "", c = own.G(x)'
+        "  y = Neg(x)  z = IsNaN(x) }"
+    ))  # fmt: skip
+    assert [_dtype(node) for node in of.main.nodes] == [None, None, "float", "bool"]

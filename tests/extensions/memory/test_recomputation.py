@@ -151,6 +151,15 @@ def test_products_take_from_the_budget(budget: int, copies: int) -> None:
             "a body reads 'a'",
         ),
         (
+            TEXT.replace("<int64[1] zero = {0}>", "<int64[1] zero = {0}, int64[1] all = {-1}>")
+            .replace(
+                "y = Add(a, e)",
+                "k = Cast<to=9>(e) y = If(k) <then_branch = t () => (float[16] p) "
+                "{ p = Reshape(a, all) }, else_branch = f () => (float[16] q) { q = Sub(a, e) }>",
+            ),
+            "a body reads 'a'",
+        ),
+        (
             between("h = RandomNormalLike(x) i = RandomNormalLike(x)"
                     " a = Concat<axis=0>(h, i, h, i)"),
             "",

@@ -286,7 +286,7 @@ def _cuts(inner: Sequence[int], crossing: Sequence[int], budget: float) -> list[
     cuts = list[int]()
     start, held, narrow = 0, 0, None
     for at, nbytes in enumerate(inner):
-        if at > start and held > budget and narrow is not None:
+        if held > budget and narrow is not None:
             cuts.append(narrow)
             held = sum(inner[narrow:at])
             start, narrow = narrow, None

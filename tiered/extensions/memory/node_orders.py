@@ -162,8 +162,6 @@ def _by_windows(part: Stretch, order: list[int], floor: int, limit: int) -> tupl
         for at, (_, nbytes) in enumerate(run):
             if nbytes < peak or at < high:
                 continue
-            if peak <= floor or tried >= limit:
-                return order, tried
             low, high = max(high, at - WINDOW * 2 // 3), min(len(run), at + WINDOW // 3)
             window = there.window(low, high, run[low][0])
             found = best_order(window, floor=floor, limit=limit - tried)

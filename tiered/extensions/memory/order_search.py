@@ -172,8 +172,8 @@ def forward_order(stretch: Stretch) -> list[int]:
     heapify(pending)
     done = [False] * len(missing)
     while pending:
-        grown, node = heappop(pending)
-        if done[node] or grown != growth(node):
+        _, node = heappop(pending)  # growth only falls: of several entries the right one is first
+        if done[node]:
             continue
         done[node] = True
         order.append(node)
@@ -188,7 +188,7 @@ def forward_order(stretch: Stretch) -> list[int]:
             if not missing[each]:
                 changed.append(each)
         for each in changed:
-            if not missing[each] and not done[each]:
+            if not missing[each]:
                 heappush(pending, (growth(each), each))
     return order
 
@@ -208,9 +208,9 @@ def backward_order(stretch: Stretch) -> list[int]:
     heapify(pending)
     done = [False] * len(missing)
     while pending:
-        grown, negative = heappop(pending)
+        _, negative = heappop(pending)
         node = -negative
-        if done[node] or grown != growth(node):
+        if done[node]:
             continue
         done[node] = True
         order.append(node)

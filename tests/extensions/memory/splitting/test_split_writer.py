@@ -196,3 +196,10 @@ def test_what_the_parts_are() -> None:
         for name in "kl":
             made = made.replace(Writer()(model.main.values[name]), name)
         assert made == expected, text
+
+
+def test_a_part_that_reads_padding_alone_is_refused() -> None:
+    text = """(float[1,1,4,2] x) => (float[1,1,5,2] y) <float[1,1,3,1] k = {1,2,3}> {
+        a = Tanh(x)  y = Conv<pads=[3,0,0,0]>(a, k) }"""
+    assert str(in_parts(text, "a", 2, 5)) == "a part would be empty"
+    assert isinstance(in_parts(text, "a", 2, 2), Model)
