@@ -309,3 +309,16 @@ def test_a_model_that_is_refused_stays() -> None:
 def test_the_dims_that_may_be_written_down() -> None:
     dims = (3, "N", "unk__0", "=2*N", None)
     assert [_is_plain(dim) for dim in dims] == [True, True, False, False, False]
+
+
+def test_a_list_of_what_is_found_has_any_length() -> None:
+    model = parsed(
+        """(float[1,20,4] b, float[1,3,20] s) => (int64[5,3] y, int64[k,3] z) <int64 m = {5}> {
+        y = NonMaxSuppression(b, s, m)  z = Identity(y) }"""
+    )
+    rebatch(model, {named(model, "b"): 0, named(model, "s"): 0}, "N")
+    infos = (*model.main.input_infos, *model.main.output_infos)
+    dims = [info.type.tensor_type.shape.dim for info in infos]
+    assert [[dim.dim_param or dim.dim_value for dim in each] for each in dims] == [
+        ["N", 20, 4], ["N", 3, 20], [0, 3], ["k", 3],
+    ]  # fmt: skip

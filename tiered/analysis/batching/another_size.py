@@ -109,15 +109,17 @@ def _declare(state: Following, name: str) -> None:
 
 
 def _with_batch(info: onnx.ValueInfoProto, fact: Fact | None, name: str) -> onnx.ValueInfoProto:
-    if not isinstance(fact, BatchRows):
+    if not isinstance(fact, BatchRows | Listed):
         return info
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
     for shape in shapes_of_type(copy.type):
         if fact.axis < len(shape.dim):
             dim = shape.dim[fact.axis]
-            dim.Clear()
-            if fact.is_whole:
+            # A list has any length, whatever the file says; its name may be that of others.
+            if isinstance(fact, BatchRows) or dim.HasField("dim_value"):
+                dim.Clear()
+            if isinstance(fact, BatchRows) and fact.is_whole:
                 dim.dim_param = name
     return copy
 

@@ -70,7 +70,7 @@ def reshape(state: Following, node: Node) -> Made:
     return made
 
 
-def _shared(state: Following, node: Node) -> BatchRows | None:
+def _shared(state: Following, node: Node) -> BatchRows:
     """Reshape of what all samples share, to a size that follows from the batch: it is repeated."""
     target, before, after = (
         state.elements(node.operand(1)), state.sizes(node.inputs[0]), state.sizes(node.output)

@@ -11,14 +11,13 @@ from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 
 
 @BATCHES.rule("ConstantOfShape")
-def made_of_sizes(state: Following, node: Node) -> BatchRows | None:
+def made_of_sizes(state: Following, node: Node) -> BatchRows:
     """ConstantOfShape, and Expand of a value that all samples share: a size is their count."""
-    before, after = state.sizes(node.output), state.inferred(node)
+    after = state.inferred(node)
     open_axes = [at for at, size in enumerate(after) if mentions(size, state.name)]
-    if any(size is None for size in after) or len(before) != len(after):
+    # What is of the same size for every batch is followed by no rule.
+    if None in after or not open_axes:
         raise BatchRefusal("the shape of its result is not known")
-    if not open_axes:
-        return None
     inner = divide(after[open_axes[0]] or 0, state.batch)
     if len(open_axes) > 1 or inner is None or mentions(inner, state.name):
         raise BatchRefusal(f"it makes {shown(after)}: no axis has whole samples")
@@ -30,13 +29,7 @@ def expand(state: Following, node: Node) -> Fact | None:
     """Expand: the target is 1 along the batch of its operand."""
     rows = state.rows(node, 0)
     if rows is None:
-        made = made_of_sizes(state, node)
-        if isinstance(made, BatchRows):
-            sizes = state.sizes(node.inputs[0])
-            at = made.axis - state.rank(node.output) + len(sizes)
-            if at >= 0 and sizes[at] != 1:
-                raise BatchRefusal(f"its operand has size {sizes[at]}, and the target a batch")
-        return made
+        return made_of_sizes(state, node)
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
     axis = rows.axis - len(before) + len(after)
     target = state.elements(node.operand(1))
@@ -75,7 +68,7 @@ def number_range(state: Following, node: Node) -> Fact | None:
     """Range: consecutive numbers, equally many for each sample."""
     made = made_of_sizes(state, node)
     start, delta = (state.elements(node.input(slot)) for slot in (0, 2))
-    if made is None or start is None or delta is None:
+    if start is None or delta is None:
         raise BatchRefusal("its bounds are not known")
     known = [*start, *delta]
     if None in known or any(mentions(each, state.name) for each in known):
