@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.recorded import assert_values
 from tests.small import content, made_by, named, ops, parsed
+from tests.written import Writer
 from tiered import Backend, Model, Numerics, UsageError
 from tiered.analysis.legalization.legalization_search import legalize_nodes, simplify
 from tiered.targets.reading import backend_of
@@ -310,3 +312,35 @@ def test_a_split_is_read_past_along_its_axis_if_the_size_is_known() -> None:
             f"(float[3,2] x) => ({outputs}) <int64[2] s = {{3,0}}> {{ {first}  y = Neg(a) }}"
         )
         assert made_by(model, "y").given(0).name == expected, first
+
+
+# --- whole results --------------------------------------------------------------------------------
+
+
+def simple(text: str) -> None:
+    """Print the outputs of a model as expressions after its nodes were made simple."""
+    _print(simplified(text))
+
+
+def legal(
+    text: str,
+    operators: str | Mapping[str, Any],
+    numerics: str = "reassociating",
+    leave: Sequence[str] = (),
+    **substitute: str,
+) -> None:
+    """Print the outputs of a model for a target as expressions, and why nodes stay."""
+    model, reasons = legalized(text, operators, Numerics(numerics), leave=leave, **substitute)
+    _print(model)
+    for reason in reasons:
+        print(reason)
+
+
+def _print(model: Model) -> None:
+    write = Writer()
+    print("; ".join(f"{value.name} = {write(value)}" for value in model.main.outputs))
+
+
+def test_whole_results() -> None:
+    names = {"SIN": SIN, "RELU": RELU, "SWISH": SWISH, "simple": simple, "legal": legal}
+    assert_values(__file__, names)
