@@ -64,11 +64,16 @@ def outcome(header: str, text: str) -> str:
 
     Args:
         header: the pass with its options, the opset, and the target or `-`.
-        text: the model.
+        text: the model; after it, ` pins a b` names values that a quantization annotation reads.
     """
     text_of_pass, opset, target = header.rsplit(" ", 2)
     (pass_,) = parse_elements(text_of_pass)
-    model = Model.from_proto(parse(text, opset=int(opset)))
+    text, _, pinned = text.partition(" pins ")
+    proto = parse(text, opset=int(opset))
+    for name in pinned.split():
+        annotation = proto.graph.quantization_annotation.add(tensor_name=name)
+        annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=name)
+    model = Model.from_proto(proto)
     model.refresh_types()
     mark, before = model.mark(), _interface(model)
     context = PassContext.isolated(opt_level=4, backend=None if target == "-" else target)

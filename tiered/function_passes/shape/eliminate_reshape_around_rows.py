@@ -106,10 +106,7 @@ class _RowRegion:
         return to is not None and len(to) == 2 and to[1] == self._size
 
     def _is_read_elsewhere(self, value: Value) -> bool:
-        inside = all(
-            use.node in self.nodes or (self._leaves(use.node) and use.slot == 0)
-            for use in value.users
-        )
+        inside = all(use.node in self.nodes or self._leaves(use.node) for use in value.users)
         return not inside or value.is_graph_output or bool(value.pins)
 
     def why_not(self) -> Skip | None:
@@ -174,7 +171,7 @@ class _RowRegion:
 
 def _ends(node: Node, region: _RowRegion) -> Iterator[Node]:
     for use in node.output.users:
-        if use.node not in region.nodes and use.slot == 0 and region._leaves(use.node):
+        if use.node not in region.nodes and region._leaves(use.node):
             yield use.node
 
 
