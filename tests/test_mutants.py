@@ -88,6 +88,9 @@ def test_a_switch_turns_each_mutant_on_and_tells_which_differ(
     assert space["chosen"]([0], [0], []) == 3
     told = {mutants[at].new for _, at in switch.told}
     assert told == {"(a <= b)", "(c)", "(b not in c)", "(4)"}
+    switch.compares, switch.told = False, set()
+    assert space["chosen"]([0], [0], []) == 3
+    assert told < {mutants[at].new for _, at in switch.told}
 
 
 @needs_fork
