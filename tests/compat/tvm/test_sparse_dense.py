@@ -2,7 +2,7 @@
 
 from tests.recorded import assert_values
 from tests.small import parsed
-from tiered import Model
+from tiered import Model, get_pass
 from tiered.compat.tvm.sparse_dense import process_params
 
 
@@ -25,5 +25,11 @@ def _model(text: str, inputs: str = "float[4,4] x") -> Model:
 
 
 def test_weights_of_products_are_judged_by_their_blocks() -> None:
-    names = {"found": found, "process_params": process_params, "model": _model}
+    few = ",".join(["1", *["0"] * 63])
+    sparse = parsed(f"""(float[1,8] x) => (float[1,8] y) <float[8,8] w = {{{few}}}>
+        {{ y = MatMul(x, w) }}""")
+    get_pass("dense_to_sparse").apply(sparse)
+    weight = sparse.main.values["w"]
+    assert (weight.is_constant, weight.const) == (True, None)
+    names = {"sparse": sparse, "found": found, "process_params": process_params, "model": _model}
     assert_values(__file__, names)

@@ -105,7 +105,7 @@ def _node_of(made: tuple[Any, ...], name: str) -> OpPattern:
     outputs = [each for each in made if isinstance(each, OpPattern)]
     numbers = [each.output for each in outputs]
     nodes = {id(each.identity) for each in outputs}
-    if len(outputs) < len(made) or len(nodes) != 1 or numbers != [*range(len(made))]:
+    if len(nodes) != 1 or numbers != [*range(len(made))]:
         raise UsageError(f"{name}: a pattern of several values has the outputs of one node")
     return outputs[0]
 

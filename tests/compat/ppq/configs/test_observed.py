@@ -103,6 +103,29 @@ def test_a_bias_waits_for_data() -> None:
     assert found.reason == "data or weight has no scale"
 
 
+def test_what_dominates_a_passive_config_needs_scale_and_offset() -> None:
+    for given, reasons in (
+        ({}, ["its dominator has no scale"]),
+        ({"scale": 0.5}, ["its dominator has no scale"]),
+        ({"offset": 3}, ["its dominator has no scale"]),
+        ({"scale": 0.5, "offset": 3}, []),
+    ):
+        bound = data(state=S.PASSIVE_INIT)
+        bound.dominated_by = data(**given)
+        made = model("g (float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }")
+        parts = OperationQuantizationConfig([floating(), bound], [floating()])
+        quantize_node(named(made, "y"), parts)
+        assert [each.reason for each in activate_configs(made)] == reasons, given
+        assert bound.state is (S.PASSIVE_INIT if reasons else S.PASSIVE)
+
+
+def test_a_bias_waits_for_the_weight() -> None:
+    made, first, _ = gemm()
+    first.config.input_quantization_config[1].state = S.FP32
+    (found,) = activate_configs(made, [{"x": X}])
+    assert found.reason == "data or weight has no scale"
+
+
 def test_a_dominated_passive_config_follows_its_dominator() -> None:
     made = model("g (float[2] x) => (float[2] y) <float w = {3}> { y = Max(x, w) }")
     first, bound = data(), data(state=S.PASSIVE_INIT)
