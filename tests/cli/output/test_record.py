@@ -19,6 +19,8 @@ from tiered import Graph, Value, function_pass, op, rewrite, var
 from tiered.cli.outcome import Failed, Outcome
 from tiered.cli.output.record import (
     PACKAGES,
+    _comparison,
+    _of_failure,
     finite,
     fused_operators,
     peak_memory,
@@ -171,6 +173,29 @@ def test_a_failure_after_the_result_has_both() -> None:
     found = record_of(Outcome("in.onnx", None, prepared(), result, failed))
     assert (found["error"], found["exit_code"]) == ("expected Neg", 4)
     assert found["after"]["nodes"] == 1
+
+
+def test_a_failure_before_any_pass_has_no_passes(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    onnx.save(parse(SMALL), file)
+    outcome: Any = SimpleNamespace(failed=None, source=str(file))
+    found = _of_failure(outcome)
+    assert (found["passes"], found["seconds"], found["after"]) == ([], 0, None)
+
+
+def test_a_limit_that_is_none_is_null() -> None:
+    outputs = [
+        SimpleNamespace(name=name, max_abs=0.5, max_rel=float("inf"), limit=limit)
+        for name, limit in (("y", ""), ("z", "rtol 0.1"))
+    ]
+    comparison: Any = SimpleNamespace(numerics=SimpleNamespace(value="lossy"), outputs=outputs)
+    sample: Any = SimpleNamespace(inputs=SimpleNamespace(dims={"n": 2}, rules=["a"]))
+    assert _comparison(comparison, sample) == {
+        "dims": {"n": 2}, "rules": ["a"], "numerics": "lossy", "outputs": [
+            {"name": "y", "max_abs": 0.5, "max_rel": None, "limit": None},
+            {"name": "z", "max_abs": 0.5, "max_rel": None, "limit": "rtol 0.1"},
+        ],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

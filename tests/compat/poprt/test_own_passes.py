@@ -132,6 +132,14 @@ def test_the_batch_of_a_default_stays() -> None:
     assert _types(made)[:2] == [[2], ["k"]]
 
 
+def test_an_input_of_an_unknown_rank_keeps_it() -> None:
+    given = parse("(float[n] x, float[m] z) => (float[n] y) { y = Add(x, z) }")
+    given.graph.input[1].type.tensor_type.ClearField("shape")
+    made = poprt.get_pass("const_input_shape", batch_size=2).run(given)
+    assert _types(made)[:2] == [[2], []]
+    assert not made.graph.input[1].type.tensor_type.HasField("shape")
+
+
 def test_shapes_by_name_and_one_axis_of_all_go_together() -> None:
     text = "(float[n,m] a, float[n,m] b) => (float[n,m] y) { y = Add(a, b) }"
     pass_ = poprt.get_pass("ConstInputShape", {"a": [-1, 5]}, batch_size=2)

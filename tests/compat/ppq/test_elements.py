@@ -23,6 +23,7 @@ from tiered.compat.ppq import (
     TorchExecutor,
     Variable,
 )
+from tiered.compat.ppq.elements import check_type
 from tiered.support.errors import ModelError
 
 
@@ -348,6 +349,11 @@ def test_a_variable_between_is_quantable_where_either_side_is() -> None:
     assert made.config.input_quantization_config == made.input_quant_config
 
 
+CALLED = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 1]>
+    g (float[2] x) => (float[2] y) { y = ai.onnx.ml.Own(x) }
+    <domain: "ai.onnx.ml", opset_import: ["" : 21]> Own (p) => (q) { q = Neg(p) }"""
+
+
 def test_elements_are_recorded() -> None:
     def changed(edit: Callable[[Any], object]) -> list[str]:
         of = graph(SPLIT)
@@ -362,6 +368,8 @@ def test_elements_are_recorded() -> None:
         "np": np,
         "TargetPlatform": TargetPlatform,
         "both": quantized()[0],
+        "check_type": check_type,
+        "called": Model.from_proto(parse_model(CALLED)).main,
         "v": lambda g, name: g.variables[name],
         "o": lambda g, name: g.operations[name],
     }

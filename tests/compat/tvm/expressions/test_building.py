@@ -149,6 +149,18 @@ def test_a_builder_adds_only_what_is_new() -> None:
     assert len(graph.nodes) == 3
 
 
+def test_a_node_that_was_removed_is_made_again() -> None:
+    graph = parsed("(float[2] x) => (float[2] y) { y = Relu(x) z = Abs(x) }").main
+    builder, (_, call) = Builder(graph), ExpressionReader(graph).calls.values()
+    (_, node) = graph.nodes
+    assert builder.values(call) == node.outputs
+    graph.remove_node(node)
+    (made,) = builder.values(call)
+    assert made is not None
+    assert made.producer is graph.nodes[-1]
+    assert [each.op_type for each in graph.nodes] == ["Relu", "Abs"]
+
+
 def test_a_value_of_another_graph_is_made_again() -> None:
     other = ExpressionReader(
         parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }").main
