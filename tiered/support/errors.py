@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tiered.support.amounts import counted
-
 
 class TieredError(Exception):
     """Base of all errors that tiered raises on purpose."""
@@ -45,7 +43,7 @@ class OpsetError(ModelError):
     def __init__(self, what: str, blocked: Sequence[Any]) -> None:
         shown = "".join(f"\n  {entry}" for entry in blocked[:NAMED])
         more = f"\n  and {len(blocked) - NAMED} more" if len(blocked) > NAMED else ""
-        nodes = counted(len(blocked), "node")
+        nodes = "1 node" if len(blocked) == 1 else f"{len(blocked)} nodes"
         super().__init__(f"{what}; {nodes} would not mean the same:{shown}{more}")
         self.blocked = tuple(blocked)
 

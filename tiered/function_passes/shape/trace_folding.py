@@ -2,14 +2,15 @@
 
 from collections import ChainMap
 from collections.abc import Collection, Hashable, Iterable, MutableMapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Tensor, Value, function_pass
 from tiered.function_passes.shape._target_shape import expand_target, reshape_target
-from tiered.graph import Elements
 from tiered.runtime.fold.node_evaluation import freed_bytes
+
+Elements = np.ndarray[Any, np.dtype[Any]]
 
 Known = MutableMapping[Hashable, Value]
 
