@@ -208,7 +208,7 @@ class Following:
             self.facts.pop(value, None)
         else:
             self.facts[value] = fact
-        if isinstance(fact, Listed):
+        if isinstance(fact, Listed) and value.shape is not None:
             length = self.sizes(value)[fact.axis]
             if isinstance(length, Poly):
                 self._lengths.update(*(names for names, _ in length.terms))

@@ -31,7 +31,7 @@ def conv(state: Following, node: Node) -> Made:
     of_each = group // state.old if x.axis else group
     channels = sizes[1] * of_each if isinstance(sizes[1], int) else None
     is_known = all(isinstance(size, int) and size for size in (*sizes, weight.inner))
-    if not is_known or (weight.axis, weight.outer) != (0, 1) or x.outer != 1:
+    if not is_known or (weight.axis, weight.outer) != (0, 1):
         raise mixes(node, 1, weight)
     in_places = (x.axis == 0 and x.is_whole and state.old == 1) or (
         (x.axis, x.inner) == (1, channels) and group % state.old == 0 and state.sizes(image)[0] == 1

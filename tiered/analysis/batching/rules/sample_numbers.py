@@ -203,13 +203,11 @@ def _computed_index(
     """Let an index that is computed for a batch of 1 follow the batch; see `constant_index`."""
     sizes = state.sizes(value)
     options = [axis for axis in axes if sizes[axis] == 1]
-    if not options or not isinstance(sizes[-1], int | Poly):
+    if not options:
         raise BatchRefusal(SOME.format(value.name))
     check_non_negative(state, value)
     axis = state.choose(node, options, f"{node.op_type} {node.label!r} takes rows of one sample")
-    columns = sizes[-1] if column is not None else None
-    if columns is not None and not isinstance(columns, int):
-        raise BatchRefusal(SOME.format(value.name))
+    columns = None if column is None else int(str(sizes[-1]))
     state.edits.append(lambda to: to.number_computed(node, data, BatchRows(axis), column, columns))
     return axis
 

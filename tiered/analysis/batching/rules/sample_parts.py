@@ -45,7 +45,7 @@ def _with_numbers(state: Following, node: Node, axis: int) -> BatchRows | None:
     steps: list[Size] = []
     counts: list[tuple[int, int, Array]] = []
     for slot, value in enumerate(node.inputs):
-        array = None if value is None or slot in carried else value.const
+        array = None if slot in carried else node.given(slot).const
         step = 0 if array is None else _step(array, rows.axis, state.old)
         width = state.sizes(value)[axis]
         if not isinstance(width, int):
