@@ -66,8 +66,7 @@ class IntegerNarrowing(Narrowing):
         if node.is_op("EyeLike") and not node.has_attr("dtype"):
             return "the operand decides the dtype"
         if node.is_op("Range") and not all(
-            value is not None and self._proven[value].is_within(_LOW // 2, _HIGH // 2)
-            for value in node.inputs
+            self._proven[value].is_within(_LOW // 2, _HIGH // 2) for value in node.reads
         ):
             return "a step count may be larger than int32"
         if self._backend is not None and not self._has_kernels(self._backend, node):

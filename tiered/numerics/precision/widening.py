@@ -59,8 +59,8 @@ def widen_products(model: Model, products: frozenset[str]) -> list[str]:
     found = []
     for half in _HALVES:
         nodes = (node for graph in graphs_of(model) for node in graph.topological_order())
-        read = (node.input(0) for node in nodes if not node.domain and node.op_type in products)
-        if not any(value is not None and value.dtype == half for value in read):
+        read = (node.given(0) for node in nodes if not node.domain and node.op_type in products)
+        if not any(value.dtype == half for value in read):
             continue
         done = convert_precision(model, Widening(half))
         widened = {each.node for each in done.plan.low if each.node is not None}

@@ -145,11 +145,8 @@ class _Placement:
         """Return the least scales that the bias of a unit allows; None if any do."""
         if unit.bias is None:
             return None
-        bias = unit.node.inputs[unit.bias]
-        data = unit.node.inputs[0]
-        assert bias is not None
+        bias, data = unit.node.given(unit.bias), unit.node.given(0)
         assert bias.tensor is not None
-        assert data is not None
         return least_scales(bias.tensor.numpy(), self.parameters[data].scale)
 
     def _weight(
@@ -182,9 +179,8 @@ class _Placement:
     def _set_bias(self, unit: Unit, weight: Weight) -> None:
         node, slot = unit.node, unit.bias
         assert slot is not None
-        bias, data = node.given(slot), node.inputs[0]
+        bias, data = node.given(slot), node.given(0)
         assert bias.tensor is not None
-        assert data is not None
         codes, steps = bias_of(
             bias.tensor.numpy(), self.parameters[data].scale, weight.scales.ravel()
         )

@@ -235,8 +235,7 @@ def readers_of(products: Sequence[tuple[Node, int]]) -> dict[Value, list[Node]]:
     """
     axes, found = dict[Value, set[int]](), defaultdict[Value, list[Node]](list)
     for node, axis in products:
-        weight = node.input(1)
-        if weight is not None:
-            axes.setdefault(weight, set()).add(axis)
-            found[weight].append(node)
+        weight = node.given(1)
+        axes.setdefault(weight, set()).add(axis)
+        found[weight].append(node)
     return {weight: nodes for weight, nodes in found.items() if len(axes[weight]) == 1}
