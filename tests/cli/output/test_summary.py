@@ -1,6 +1,7 @@
 """The summary of `tiered optimize`, for people."""
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tiered.certify.rewrite_records import Certified, Word
 from tiered.cli.outcome import Outcome
 from tiered.cli.output.summary import (
     FEW_PASSES,
+    _verified,
     complaint_note,
     overridable_note,
     print_change,
@@ -186,6 +188,42 @@ def test_a_verified_run_says_by_what_and_how_far() -> None:
     assert verdict(summary(run("(float[2] x) => (float[2] y) { y = Neg(x) }", verify=True))) == (
         "verified: nothing to verify (no pass changed anything)"
     )
+
+
+def verified(word: str, why: str = "", *, judge: str = "", how: str = "final") -> str:
+    """Return what a summary says of a verdict."""
+    result: Any = SimpleNamespace(
+        report=SimpleNamespace(changing=list),
+        verify=SimpleNamespace(
+            verdict=SimpleNamespace(word=word, why=why), how=how, limits=["0.5 ulps"], largest=0.25,
+            ways=[SimpleNamespace(by="model", judge=judge)] * 2, comparisons=[1],
+        ),
+    )  # fmt: skip
+    return _verified(result)
+
+
+def test_what_is_left_unproved_is_told_of_a_whole_proof_only() -> None:
+    end = "1 set of inputs, largest difference 2.5e-01 within 0.5 ulps"
+    runs = "by runs of the model"
+    assert verified("yes") == f"verified: yes (exact; all passes {runs}; {end})"
+    assert verified("yes", "a\tb").endswith(rf"{end}; a\tb)")
+    assert verified("in part", "a", how="each") == (
+        f"verified: in part (exact; 2 passes {runs}; {end})"
+    )
+    judged = verified("yes", judge="onnx.reference")
+    assert f"{runs}, 2 of them on onnx.reference too, for narrow floats; {end})" in judged
+
+
+def test_several_dims_that_passes_leave_have_a_hint() -> None:
+    left = [
+        [line.partition("; ")[0] for line in summary(run(text, opt_level=0)) if "--dim" in line]
+        for text in (f"(float[{dims}] x) => (y) {{ y = Shape(x) }}" for dims in ("n,4", "n,m"))
+    ]
+    one, other = (
+        f"1 shape operator is left because {each!r} (x[{at}]) is dynamic"
+        for at, each in enumerate("nm")
+    )
+    assert left == [[one], [other, one, "all dynamic dims at once: `--dim n=1 --dim m=1`"]]
 
 
 def certified(*words: Word, verbose: bool = False) -> list[str]:
