@@ -138,6 +138,8 @@ def test_all_that_is_opened_and_timed() -> None:
         ([0.0025], TrialPlan(60, rounds=1, iterations=2, samples=2), "2 [4]", 0.527,
          "o0 t0*5 c0"),
         ([0.25], TrialPlan(0.75, rounds=3, iterations=4), "1 [1]", 1.25, "o0 t0*3 c0"),
+        ([0.25], TrialPlan(1.25, rounds=3, iterations=4), "1 [1]", 1.25, "o0 t0*3 c0"),
+        ([0.25], TrialPlan(2.0, rounds=1, iterations=9), "4 [4]", 2.0, "o0 t0*6 c0"),
         ([0.25], TrialPlan(0.0, rounds=2, iterations=4), "1 [1]", 1.25, "o0 t0*3 c0"),
     ):  # fmt: skip
         assert told(Machine(seconds), plan) == (rounds, now, log), plan
