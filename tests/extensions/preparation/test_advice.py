@@ -235,6 +235,11 @@ PASSES = "trying the passes of the target"
             "[] [level=4 to=b] 1: PASSES, level=4, level=4 to=b, to=b, level=4",
         ),
         ("level=4 to=b", {"": 3, "level=4": 0}, "[] [level=4] 0: PASSES, level=4"),
+        (
+            "opset=17! ir=8!",
+            {"": 3, "opset=17": 3},
+            "[] [opset=17] 3: opset=17 ir=8, PASSES, opset=17, opset=17 ir=8",
+        ),
         ("level=4 to=b", {"": 3, "level=4": 3, "to=b": 3}, "[] [] 3: PASSES, level=4, to=b"),
         ("level=4 level=3", {"": 3, "level=4": 2, "level=3": 0}, "[] [level=4] 2: PASSES, level=4"),
         ("opset=17! to=b", {"": 3, "to=b": 1}, "[] [to=b] 1: opset=17, PASSES, opset=17, to=b"),
@@ -311,3 +316,46 @@ def test_how_many_nodes_are_refused_and_what_is_tried(monkeypatch: pytest.Monkey
     assert bare._tried([]) is None
     assert bare.said == ["trying: a, b", "trying: less"]
     assert bare.failed == ["a, b: no {'verify': 'off', 'measures': True}", ": no {'verify': 'off'}"]
+
+
+def test_what_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    def result(nodes: int, wrong: int, error: str = "") -> Any:
+        figures = ModelStatistics(nodes, {}, 0, 1000)
+        return SimpleNamespace(after=figures, wrong=wrong, error=error, options=f"of {nodes}")
+
+    class Trying(Bare):
+        def _tried(self, remedies: Any, *given: Any, **more: Any) -> Any:
+            (remedy,) = remedies
+            assert (given, more) == (("base",), {"measures": True})
+            found = tried[remedy.what]
+            if isinstance(found, RuntimeFailure):
+                raise found
+            return found
+
+        def _wrong(self, made: Any) -> int:
+            return int(made.wrong)
+
+    tried = {
+        "half": result(50, 1, "off by 1"), "texts": result(90, 0, "none"), "more": result(20, 2),
+        "same": result(100, 1), "fails": RuntimeFailure("no"), "lost": None,
+    }  # fmt: skip
+    changes = {"half": {"to": ("fp16",)}}
+    remedies = [Remedy(name, f"as {name}", changes.get(name, {})) for name in tried]
+    monkeypatch.setattr(advice, "gaining", lambda *given: remedies)
+    monkeypatch.setattr(advice, "prepare_line", lambda *given, host: f"{given[0]} {host}")
+    whole = ModelStatistics(200, {}, 0, 1000)
+    monkeypatch.setattr(advice, "ModelStatistics", SimpleNamespace(of=lambda model: whole))
+    doctor = Trying()
+    doctor.source = "m.onnx"
+    for base, first in (("base", [("optimise", "base True", 200, 100, "")]), ("other", [])):
+        doctor.base = base
+        made = result(100, 1)
+        made.options = "base"
+        found = [
+            (each.what, each.line, each.before.nodes, each.after.nodes, each.error)
+            for each in doctor._suggestions(made)
+        ]
+        assert found == [
+            *first, ("half", "of 50 True", 100, 50, "off by 1"),
+            ("texts", "of 90 False", 100, 90, ""),
+        ]  # fmt: skip

@@ -242,9 +242,9 @@ class Matching:
             strict: also if no consumers of these values are paired yet.
         """
         for side, node, other in ((0, first, second), (1, second, first)):
-            for value in node._outputs:
-                named = None if value is None else self._named[side].get(value)
-                if value is None or named is None or named in other._outputs:
+            for value in filter(None, node._outputs):
+                named = self._named[side].get(value)
+                if named is None or named in other._outputs:
                     continue
                 if strict or self._is_boundary(side, value, named):
                     return True

@@ -198,8 +198,7 @@ def _named(value: Value | None) -> str:
 
 
 def _dtype(node: Node) -> str | None:
-    value = next((each for each in node._outputs if each is not None), None)
-    dtype = None if value is None else value.dtype
+    dtype = next((each.dtype for each in node._outputs if each is not None), None)
     return None if dtype is None else DataType(dtype).name.lower()
 
 

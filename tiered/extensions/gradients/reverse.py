@@ -126,7 +126,7 @@ class ReverseMode:
             return
         found = _applied(known.rule, step)
         for value, grad in zip(step.values, found, strict=False):
-            if grad is None or value is None or value not in active:
+            if grad is None or value not in active:
                 continue
             yield value, (reduced_to(grad, step.of(value)) if known.broadcasts else grad).value
         for grad, value in zip(found[len(step.values) :], node.captured, strict=False):
@@ -231,7 +231,7 @@ def _total(
     graph: Graph, node: Node, parts: dict[Value, list[Value]], value: Value | None
 ) -> Value | None:
     """Return the sum of the gradients of an output, which is kept for other readers."""
-    if value is None or value not in parts:
+    if value not in parts:
         return None
     total = _sum(graph, parts[value], node.label)
     parts[value] = [total]

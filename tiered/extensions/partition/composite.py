@@ -130,4 +130,4 @@ def _merge_in(
 
 def is_composite(graph: Graph) -> bool:
     """Return whether a graph is the function of a composite."""
-    return graph.is_function and getattr(graph, "domain", "") == COMPOSITES
+    return getattr(graph, "domain", "") == COMPOSITES

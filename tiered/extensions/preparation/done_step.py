@@ -53,7 +53,6 @@ class DoneStep:
         cls, step: PreparationStep, result: OptimizeResult, coverage: Coverage | None
     ) -> DoneStep:
         """Return a step with the figures of its run."""
-        refused = None if coverage is None else coverage.refused.total()
         verify = result.verify
         changing = result.report.changing()
         return cls(
@@ -66,8 +65,8 @@ class DoneStep:
             is_proved=verify is not None and verify.verdict.word in ("yes", "nothing to verify"),
             carried=carried_by(result.report.results),
             largest=0.0 if verify is None else verify.largest,
-            taken=None if coverage is None or refused is None else coverage.nodes - refused,
-            refused=refused,
+            taken=None if coverage is None else coverage.nodes - coverage.refused.total(),
+            refused=None if coverage is None else coverage.refused.total(),
             remarks=tuple(result.remarks),
             notes=tuple(result.model.notes),
         )
