@@ -1,0 +1,16 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.graph.edits.inlining",
+        "tiered.graph.edits.interface_edits",
+        "tiered.graph.edits.lowerings",
+        "tiered.graph.edits.nodes",
+        "tiered.graph.edits.opset",
+        "tiered.graph.edits.outline",
+        "tiered.graph.edits.surgery",
+    )

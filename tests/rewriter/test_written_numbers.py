@@ -1,0 +1,16 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.rewriter.constant_match",
+        "tiered.rewriter.driver",
+        "tiered.rewriter.furthest_match",
+        "tiered.rewriter.language",
+        "tiered.rewriter.pattern",
+        "tiered.rewriter.registers",
+        "tiered.rewriter.worklist",
+    )

@@ -1,0 +1,15 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.support.errors",
+        "tiered.support.max_flow",
+        "tiered.support.memory_limit",
+        "tiered.support.numerics",
+        "tiered.support.typed_options",
+        "tiered.support.whole_files",
+    )
