@@ -351,7 +351,7 @@ def reduce(step: NodeStep) -> list[Marks]:
         axes = [] if step.get("noop_with_empty_axes", 0) else list(range(rank))
     gone = {axis % rank for axis in axes}
     step.free(x, sorted(gone))
-    if step.get("keepdims", 1):
+    if step.get("keepdims", True):
         return [Marks(tuple(1 if at in gone else size for at, size in enumerate(x.shape)))]
     return [Marks(tuple(size for at, size in enumerate(x.shape) if at not in gone))]
 
