@@ -11,7 +11,9 @@ from tests.fake_worker import FakeSession
 from tiered.extensions.measurement import latency_bench
 from tiered.extensions.measurement.latency_bench import How
 from tiered.extensions.measurement.subjects import subject
+from tiered.extensions.measurement.trials import TrialPlan
 from tiered.runtime.opening import CPU, Opening
+from tiered.runtime.worker.client import SECONDS
 from tiered.support.errors import ModelError, RuntimeFailure, TargetError, UsageError
 from tiered.testing import parse
 
@@ -212,3 +214,19 @@ def test_the_time_of_the_thread_is_that_of_the_cpu(monkeypatch: pytest.MonkeyPat
                 how.opening()
         else:
             assert how.opening() == Opening("all", 1, CPU)
+
+
+def test_the_plan_of_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def samples(*given: object, seconds: float, **more: object) -> tuple[list[str], list[str]]:
+        asked.append(seconds)
+        return ["s", "t", "u"], ["f"]
+
+    monkeypatch.setattr(latency_bench, "samples_of", samples)
+    for minutes in (0.5, 600.0):
+        how = How(minutes=minutes, runs=7, rounds=3, clock="processor")
+        job = latency_bench.prepare([parse(ADD)], how, dims={}, input_shapes={})
+        assert job.plan == TrialPlan(60 * minutes, 7, 3, samples=3, clock="processor")
+        assert (job.inputs, job.feeds) == (("s", "t", "u"), ["f"])
+    assert asked == [max(SECONDS, 30.0), 36000.0]

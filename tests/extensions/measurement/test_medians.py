@@ -27,6 +27,7 @@ def test_a_sample_that_is_too_small_gives_its_range_and_how_little_that_says() -
     assert median_interval([float(number) for number in range(7)]).confidence < 0.99
     assert fewest_for() == 8
     assert fewest_for(0.95) == 6
+    assert fewest_for(0.0) == 1
 
 
 def test_a_large_sample_has_an_interval_of_its_middle() -> None:

@@ -95,6 +95,7 @@ def test_sizes_are_those_given_and_those_that_another_model_fixes() -> None:
     assert sizes_of_inputs([free, free, fixed], {}, {}) == {"x": [3, 8]}
     assert sizes_of_inputs([free, fixed], {}, {"n": 5}) == {"x": [5, 8]}
     assert sizes_of_inputs([free, fixed], {"x": ("m", 8)}, {}) == {"x": [3, 8]}
+    assert sizes_of_inputs([free, fixed], {"x": (1, 8)}, {}) == {"x": [1, 8]}
 
 
 def test_unknown_inputs_and_dims_are_refused() -> None:

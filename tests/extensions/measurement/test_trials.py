@@ -24,6 +24,7 @@ def bench_of(machine: Machine, count: int, plan: TrialPlan | None = None) -> Ben
 
 def test_each_model_is_first_and_last_equally_often() -> None:
     assert [order(2, iteration) for iteration in range(4)] == [[0, 1], [1, 0], [1, 0], [0, 1]]
+    assert [order(2, iteration) for iteration in range(4, 8)] == [[0, 1], [1, 0], [1, 0], [0, 1]]
     for place in (0, -1):
         ends = [order(3, iteration)[place] for iteration in range(6)]
         assert sorted(ends) == [0, 0, 1, 1, 2, 2]

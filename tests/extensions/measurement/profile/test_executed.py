@@ -22,6 +22,8 @@ def test_each_node_gets_a_name_of_its_own() -> None:
     assert (names[0], len(set(names)), "" in names) == ("n", 3, False)
     assert [node.name for node in model.graph.node] == ["n", "", "n"]
     assert named(own) is own
+    twice = with_names(parse(CHAIN), "n", "m", "n")
+    assert len({node.name for node in named(twice).graph.node}) == 3
 
 
 def test_nodes_of_bodies_are_named_too() -> None:

@@ -66,7 +66,7 @@ def _frames(frame: _Frame, left: float, top: float, scale: float, total: float) 
     label = f"{frame.name} {frame.seconds * 1e3:.3g} ms ({frame.seconds / total:.0%})"
     letters = int((wide - 6) / _LETTER)
     if letters >= 3:
-        shown = label if len(label) <= letters else label[:letters]
+        shown = label[:letters]
         yield f'<text x="{left + 3:.1f}" y="{top + ROW - 8:.1f}">{text(shown)}</text>'
     for each in sorted(frame.above.values(), key=lambda other: (-other.seconds, other.name)):
         yield from _frames(each, left, top - ROW, scale, total)

@@ -236,7 +236,7 @@ def _opened(
 
 
 def _read(path: str) -> onnx.ModelProto | None:
-    if not path or not os.path.exists(path):
+    if not os.path.exists(path):
         return None
     return onnx.load(path, load_external_data=False)
 
