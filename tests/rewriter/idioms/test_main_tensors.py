@@ -9,6 +9,7 @@ from tiered.rewriter.idioms.main_tensors import (
     drop_unused,
     initializers_matching,
     input_named,
+    is_one_element,
     make_room,
     needed_nodes,
     output_named,
@@ -122,3 +123,48 @@ def test_inputs_that_are_kept_stay(model: Model) -> None:
     graph.set_graph_outputs([named(model, "z")], graph.output_infos[1:])
     drop_unused(graph, [named(model, "p")])
     assert [value.name for value in graph.inputs] == ["data", "p"]
+
+
+def test_an_unused_default_of_an_input_that_is_kept_stays() -> None:
+    model = parsed("(float[2] x, float[2] w) => (float[2] y) <float[2] w = {1,2}> { y = Neg(x) }")
+    graph, w = model.main, named(model, "w")
+    drop_unused(graph, [w])
+    assert [value.name for value in graph.inputs] == ["x", "w"]
+    assert w.default is not None
+    drop_unused(graph)
+    assert [value.name for value in graph.inputs] == ["x"]
+    assert not graph.initializers
+
+
+def test_a_name_is_no_glob_where_an_initializer_has_it(model: Model) -> None:
+    model.main.rename_value(named(model, "w_one"), "w[1]")
+    assert [each.name for each in initializers_matching(model, ["w[1]"], "p")] == ["w[1]"]
+
+
+def test_a_model_without_inputs_has_none_to_name() -> None:
+    model = parsed("() => (float[2] y) <float[2] w = {1,2}> { y = Neg(w) }")
+    with pytest.raises(UsageError) as caught:
+        input_named(model, "x", "p")
+    assert str(caught.value) == "p: the model has no input 'x'"
+
+
+def test_a_node_that_is_needed_twice_is_there_once(model: Model) -> None:
+    outputs = [named(model, name) for name in ("y", "z", "c")]
+    assert len(needed_nodes(outputs)) == 5
+    assert needed_nodes(outputs, [named(model, name) for name in ("a", "y")]) == {
+        made_by(model, "c"),
+        made_by(model, "z"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("dims", "rank", "is_one"),
+    [
+        ("", 0, True), ("[1]", 0, False), ("[1]", 1, True), ("[1,1]", 2, True),
+        ("[1,1]", 1, False), ("[2]", 1, False), ("[1,2]", 2, False), ("[0]", 1, False),
+        ("[N]", 1, False), ("[]", 1, False),
+    ],
+)  # fmt: skip
+def test_one_element_is_of_no_higher_rank(dims: str, rank: int, is_one: bool) -> None:
+    model = parsed(f"(float{dims} x) => (float{dims} y) {{ y = Neg(x) }}")
+    assert is_one_element(named(model, "x"), rank) is is_one

@@ -47,6 +47,10 @@ def test_a_batch_norm_is_one_factor_and_one_offset_a_channel() -> None:
          "are not one number a channel"),
         ("<epsilon = 1.0>(x, s, h, m, v)", HELD.replace("{3,8}", "{3,-1}"), "",
          "var + epsilon is not positive"),
+        ("<epsilon = 1.0>(x, s, h, m, v)", HELD.replace("{3,8}", "{3,-2}"), "",
+         "var + epsilon is not positive"),
+        ("(x, s, h, m, v)", HELD.replace("float[2]", "float[1,2]"), "",
+         "are not one number a channel"),
     ],
 )  # fmt: skip
 def test_a_batch_norm_that_is_not_known(call: str, held: str, more: str, because: str) -> None:
@@ -158,3 +162,67 @@ def test_a_layer_norm_is_made_at_older_opsets_too(opset: int) -> None:
     assert made.producer is not None
     assert made.producer.op_type == "LayerNormalization"
     assert made.producer.is_early is (opset < 17)
+
+
+def test_further_outputs_of_a_batch_norm_mean_training() -> None:
+    text = f"""(float[1,2,3] x) => (float[1,2,3] y, float[2] a) <{HELD}>
+        {{ y, a, b = BatchNormalization<training_mode = 1>(x, s, h, m, v) }}"""
+    found = batch_norm_of(made_by(parsed(text), "y"))
+    assert str(found) == "further outputs mean training mode"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "because"),
+    [
+        ("float[]", "Neg(x)", "the rank of x is not known, or grows"),
+        ("float[2,3,4]", "Add(x, w)", "the rank of x is not known, or grows"),
+        ("float[2,3,4]", "acme.F(x)", "the rank of x is not known, or grows"),
+        ("int32[2,3,4]", "Neg(x)", "x is no float"),
+        ("float[2,3,N]", "Neg(x)", "the size of the normalised dims is not known"),
+        ("float[2,3,0]", "Neg(x)", "there is nothing to normalise"),
+        ("float[N,3,4]", "Neg(x)", ""),
+    ],
+)
+def test_what_is_known_of_a_norm(x: str, y: str, because: str) -> None:
+    kind = x.partition("[")[0]
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "acme" : 1]> g ({x} x, {kind}[5,2,3,4] w)
+        => ({kind}[] y) <int64[1] last = {{-1}}, float e = {{0.001}}, float z = {{0}}>
+        {{ y = {y} }}"""
+    model = parsed(text)
+    node, value = made_by(model, "y"), named(model, "x")
+    last, epsilon = named(model, "last"), named(model, "e")
+    found = norm_over_last_dims(node, value, last, epsilon)
+    assert (str(found) if isinstance(found, Skip) else "") == because
+    if not because:
+        none = norm_over_last_dims(node, value, last, named(model, "z"))
+        assert str(none) == "epsilon is not one positive number"
+        assert str(norm_over_last_dims(node, value, None, epsilon)) == "the axes are not constant"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_split"),
+    [
+        ("s = Add(x, b)", True),
+        ("s = Add(b, x)", True),
+        ("s = Sub(x, b)", False),
+        ("s = Add(x, z)", False),
+        ("s = Add(x, row)", False),
+        ("s = Add(x, one)", False),
+        ("s = Add(n, b)", True),
+        ("s = Add(u, b)", False),
+        ("s = Add(x, b)  t = Neg(s)", False),
+        ("s = acme.Add(x, b)", False),
+        ("s = Add(scalar, one)", False),
+    ],
+)
+def test_only_a_constant_that_the_sum_alone_reads_is_a_bias(nodes: str, is_split: bool) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "acme" : 1]> g
+        (float[2,3] x, float[2,3] z, float[N,3] n, float[] u, float scalar) => (float[] y)
+        <float[3] b = {{1,2,3}}, float[1,3] row = {{1,2,3}}, float one = {{1}}>
+        {{ {nodes}  y = Neg(s) }}"""
+    model = parsed(text)
+    value = named(model, "s")
+    data, bias = split_bias(value)
+    assert (bias is named(model, "b")) is is_split
+    assert (data is value) is not is_split
+    assert split_bias(named(model, "x")) == (named(model, "x"), None)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.small import made_by, named, parsed
+from tiered.rewriter.idioms import selection
 from tiered.rewriter.idioms.selection import Selection, selection_of
 from tiered.rewriter.skip import Skip
 
@@ -21,6 +22,8 @@ def selected(text: str) -> Selection | str:
         ("<int64[1] b = {1}, int64[1] e = {4}, int64[1] i = {1}> { y = Slice(x, b, e, i) }",
          (1,), False, 0.75),
         ("<int64[2] b = {0,0}, int64[2] e = {1,2}> { y = Slice(x, b, e) }", (0, 1), False, 0.25),
+        ('<int64[1] b = {0}, int64[1] e = {2}, int64[1] s = {2}> { y = Slice(x, b, e, "", s) }',
+         (0,), False, 0.5),
     ],
 )  # fmt: skip
 def test_axes_and_the_share_of_the_elements(
@@ -45,6 +48,15 @@ def test_axes_and_the_share_of_the_elements(
         ("(float[2] x) => (float y) <int64[2] i = {1,0}> { y = Gather(x, i) }", "no fewer"),
         ("(float[2] x) => (float y) <int64[1] b = {0}, int64[1] e = {2}> { y = Slice(x, b, e) }",
          "no fewer"),
+        ("(float[] x) => (float[] y) <int64[1] i = {0}> { y = Gather(x, i) }",
+         "the shape of what is selected from is not known"),
+        ("(float[4,4] x) => (float[] y) <int64[1] b = {0}, int64[1] e = {2}, int64[0] n = {}> "
+         "{ y = Slice(x, n, n, n) }", "no fewer"),
+        ("(float[4] x, int64[K] i) => (float[K] y) { y = Gather(x, i) }", "not constant"),
+        ("(float[4] x, int64[1] i) => (float[] y) <int64[1] b = {0}, int64[1] e = {2}> "
+         "{ y = Slice(x, b, e, i) }", "not constant"),
+        ("(float[4] x, int64[1] i) => (float[] y) <int64[1] b = {0}, int64[1] e = {2}> "
+         '{ y = Slice(x, b, e, "", i) }', "not constant"),
     ],
 )  # fmt: skip
 def test_only_what_surely_takes_fewer_elements_selects(text: str, because: str) -> None:
@@ -52,17 +64,19 @@ def test_only_what_surely_takes_fewer_elements_selects(text: str, because: str) 
 
 
 TAKES = """(float[2,4] x, float[2,4] same, float[4] row, float[2,1] column, float[1,1] one,
-    float[2,N] open, float[K,2,4] wider) => (float[2,2] y)
+    float[2,N] open, float[K,2,4] wider,
+    float[] unknown, float scalar) => (float[2,2] y)
     <int64[2] i = {0,1}, float[2,4] c = {1,2,3,4,5,6,7,8}> {
     s = Add(x, same)  y = Gather<axis=1>(s, i)
-    a = Neg(row)  b = Neg(column)  d = Neg(one)  e = Neg(open)  f = Neg(wider)  g = Neg(c) }"""
+    a = Neg(row)  b = Neg(column)  d = Neg(one)  e = Neg(open)  f = Neg(wider)  g = Neg(c)
+    h = Neg(unknown)  j = Neg(scalar) }"""
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         *(("same", True), ("c", True), ("column", False), ("one", False)),
-        *(("row", None), ("open", None), ("wider", None)),
+        *(("row", None), ("open", None), ("wider", None), ("unknown", None), ("scalar", False)),
     ],
 )
 def test_an_operand_with_the_axis_is_cut_and_one_that_broadcasts_there_stays(
@@ -78,8 +92,9 @@ def test_a_dim_of_1_is_in_the_way_where_the_axis_is_gone() -> None:
     model = parsed(TAKES.replace("int64[2] i = {0,1}", "int64 i = {1}").replace("2,2] y", "2] y"))
     found = selection_of(made_by(model, "y"))
     assert isinstance(found, Selection)
-    assert [found.cuts(named(model, name)) for name in ("same", "column", "one")] == [
-        True, None, None,
+    names = ("same", "column", "one", "scalar", "row", "unknown")
+    assert [found.cuts(named(model, name)) for name in names] == [
+        True, None, None, False, None, None,
     ]  # fmt: skip
 
 
@@ -102,3 +117,12 @@ def test_the_same_selection_of_another_tensor() -> None:
     assert made.op_type == "Gather"
     assert made.attr("axis") == 1
     assert [value and value.name for value in made.inputs] == ["same", "i"]
+
+
+def test_a_constant_is_cut_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = parsed(TAKES)
+    found = selection_of(made_by(model, "y"))
+    assert isinstance(found, Selection)
+    for most, cuts in ((7, None), (8, True)):
+        monkeypatch.setattr(selection, "_MOST", most)
+        assert [found.cuts(named(model, name)) for name in ("c", "same")] == [cuts, True]
