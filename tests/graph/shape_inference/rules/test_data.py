@@ -18,10 +18,11 @@ def elements(call: str, *, opset: int = 21, out: str = "y") -> object:
     """Return the elements of y as lists; a `?` for each that is not known, and symbols as text."""
     text = (
         "(float[n,m,3] x, int64[2] i, int64[k] w, bool[2] b, int64[256] many,"
-        f" int64[257] more) => (int64[?] o) <{STOCK}> {{ p = Concat<axis=0>(i, one)"
+        f" int64[257] more, int64 number) => (int64[?] o) <{STOCK}> {{ p = Concat<axis=0>(i, one)"
     )
     results = out if "," in out else "y"
-    model = parsed(f"{text} s = Shape(x) {results} = {call} o = Cast<to=7>(y) }}", opset=opset)
+    sizes = "s = Shape(x) own = Gather(s, nought)"
+    model = parsed(f"{text} {sizes} {results} = {call} o = Cast<to=7>(y) }}", opset=opset)
     model.refresh_types()
     found = named(model, "y").elements
     return None if found is None else _shown(found.tolist())
@@ -51,6 +52,8 @@ def _shown(element: object) -> object:
         ("Gather(grid, nought)", [1, 2]),
         ("Gather<axis=1>(grid, nought)", [1, 3]),
         ("Gather(v, i)", None),
+        ("Gather(v, number)", None),
+        ("Gather(v, own)", None),
         ("Concat<axis=0>(v, one)", [5, 6, 7, 1]),
         ("Concat<axis=1>(grid, grid)", [[1, 2, 1, 2], [3, 4, 3, 4]]),
         ("Concat<axis=0>(i, one)", ["?", "?", 1]),

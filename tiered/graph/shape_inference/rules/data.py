@@ -120,7 +120,7 @@ def _size(node: Node) -> Elements | None:
 def _gather(node: Node) -> Elements:
     data, where = read(node, 0), read(node, 1)
     if data.ndim == 1 and where.ndim == 0:
-        return _scalar(data[where.item()])
+        return _scalar(data[int(where.item())])  # that of None would be a new axis
     return np.asarray(np.take(data, where.astype(np.int64), axis=node.attr("axis", 0)), object)
 
 
