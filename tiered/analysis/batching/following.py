@@ -341,6 +341,17 @@ class Following:
             raise BatchRefusal(f"its operand {name!r} lists what is found in all samples")
         return None if fact is None else fact._replace(step=0)
 
+    def samples(self, node: Node) -> BatchRows:
+        """Return the samples of the first operand.
+
+        Raises:
+            Refusal: it has none: what another one is depends on the size of the batch.
+        """
+        rows = self.rows(node, 0)
+        if rows is None:
+            raise BatchRefusal("it computes with the size of the batch")
+        return rows
+
     def step(self, node: Node, slot: int) -> Step:
         """Return what each further sample adds to the elements of an operand."""
         fact = self.facts.get(node.input(slot))

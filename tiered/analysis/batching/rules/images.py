@@ -75,7 +75,7 @@ def max_unpool(state: Following, node: Node) -> Fact:
     carried: Mapping[int, BatchRows] = {
         slot: rows for slot in (0, 1) if (rows := state.rows(node, slot)) is not None
     }
-    if common(carried.values()) != BatchRows(0) or len(carried) < 2:
+    if len(carried) < 2 or common(carried.values()) != BatchRows(0):
         raise BatchRefusal("its operands have the samples in different orders")
     size, after = product(state.sizes(node.output)[1:]), state.sizes(node.output)
     if not isinstance(size, int):

@@ -128,8 +128,7 @@ def _choice(node: Node, before: Sizes, after: Sizes) -> str:
 
 @BATCHES.rule("Flatten")
 def flatten(state: Following, node: Node) -> Fact:
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
     axis = node.attr("axis", 1)
     at = 0 if rows.axis < (axis + len(before) if axis < 0 else axis) else 1
@@ -141,8 +140,7 @@ def flatten(state: Following, node: Node) -> Fact:
 @BATCHES.rule("Squeeze")
 def squeeze(state: Following, node: Node) -> Fact:
     """Squeeze; one of the batch itself merges it with another axis, by a Reshape."""
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
     given = named_axes(state, node, len(before))
     gone = [at for at, size in enumerate(before) if size == 1] if given is None else given
@@ -161,8 +159,7 @@ def squeeze(state: Following, node: Node) -> Fact:
 @BATCHES.rule("Unsqueeze")
 def unsqueeze(state: Following, node: Node) -> Fact:
     """Unsqueeze; a new axis takes the samples of one that they share with others."""
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     rank = state.rank(node.output)
     new = named_axes(state, node, rank)
     if new is None:

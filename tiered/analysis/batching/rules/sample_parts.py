@@ -77,8 +77,7 @@ def _count(node: Node, slot: int, axis: int, step: int, start: Array, to: Rewrit
 @BATCHES.rule("Slice")
 def slices(state: Following, node: Node) -> Fact:
     """Slice: all of the batch."""
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     value = node.inputs[0]
     rank = state.rank(value)
     names = ("starts", "ends", "steps")
@@ -113,8 +112,7 @@ def _end(node: Node, number: int, to: Rewriting) -> None:
 @BATCHES.rule("Split")
 def split(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     if node.attr("axis", 0) % state.rank(node.inputs[0]) == rows.axis:
         raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
     return rows
@@ -123,8 +121,7 @@ def split(state: Following, node: Node) -> Fact:
 @BATCHES.rule("Pad")
 def pad(state: Following, node: Node) -> Made:
     state.shared(node, *range(1, len(node.inputs)))
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     rank = state.rank(node.inputs[0])
     axes, pads = named_axes(state, node, rank), state.elements(node.operand("pads"))
     if pads is None:

@@ -70,8 +70,7 @@ def wrapped(state: Following, node: Node) -> Fact | None:
 @BATCHES.rule("SplitToSequence")
 def split(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
-    rows, rank = state.rows(node, 0), state.rank(node.inputs[0])
-    assert rows is not None
+    rows, rank = state.samples(node), state.rank(node.inputs[0])
     axis = node.attr("axis", 0) % rank
     if axis == rows.axis:
         raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
@@ -81,8 +80,7 @@ def split(state: Following, node: Node) -> Fact:
 
 @BATCHES.rule("ConcatFromSequence")
 def joined(state: Following, node: Node) -> Fact:
-    rows, rank = state.rows(node, 0), state.rank(node.output)
-    assert rows is not None
+    rows, rank = state.samples(node), state.rank(node.output)
     axis, is_new = node.attr("axis") % rank, bool(node.attr("new_axis", 0))
     if not is_new and axis == rows.axis:
         raise mixes(node, 0, rows)

@@ -79,8 +79,7 @@ def number_range(state: Following, node: Node) -> Fact | None:
 @BATCHES.rule("Resize", "Upsample")
 def resize(state: Following, node: Node) -> Fact:
     """Resize and Upsample: the batch keeps its size."""
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     is_upsample = node.is_op("Upsample")
     if not is_upsample:
         state.shared(node, 1)
@@ -111,8 +110,7 @@ def resize(state: Following, node: Node) -> Fact:
 
 @BATCHES.rule("AffineGrid")
 def affine_grid(state: Following, node: Node) -> Fact:
-    rows = state.rows(node, 0)
-    assert rows is not None
+    rows = state.samples(node)
     if rows.axis != 0:
         raise mixes(node, 0, rows)
     size = state.elements(node.operand(1))
