@@ -23,6 +23,11 @@ def test_a_matrix_without_elements_has_no_share() -> None:
     assert str(found).endswith("0% of the blocks of 2x3 are not")
 
 
+def test_a_block_may_be_one_element() -> None:
+    found = block_sparsity(np.array([[1, 0, 2]], np.float32), (1, 1))
+    assert found == BlockSparsity((1, 1), 3, 2, 1, 2, 3)
+
+
 @pytest.mark.parametrize(
     ("shape", "block", "because"),
     [

@@ -140,7 +140,7 @@ def _split_among(
 def _followers(branches: Sequence[Node]) -> list[Node] | None:
     followers = [only_reader(node) for node in branches]
     found = [node for node in followers if node is not None and not node.domain]
-    if len(found) != len(branches) or len({*found}) != len(found):
+    if len(found) != len(branches):
         return None
     kinds: set[Any] = {(node.op_type, repr(sorted(node.settings.items()))) for node in found}
     is_alike = len(kinds) == 1 and not any(node.has_references for node in found)

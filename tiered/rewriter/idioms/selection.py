@@ -85,7 +85,7 @@ def selection_of(node: Node) -> Selection | Skip:
         if not isinstance(size, int) or not isinstance(taken_size, int):
             return Skip("how much it selects is not known")
         before, after = before * size, after * taken_size
-    if not sizes or after >= before:
+    if after >= before:
         return Skip("it selects no fewer elements")
     return Selection(node, axes, drops, after / before)
 
