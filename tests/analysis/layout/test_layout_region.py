@@ -292,7 +292,8 @@ def test_what_goes_lets_others_go() -> None:
 
 def solved(text: str, **wanted: str) -> None:
     """Print the tensors and operators of each region, what all assignments cost, and the best."""
-    for region in regions(reach_of(parsed(text), wanted), SIZES):
+    reach = reach_of(parsed(text), wanted)
+    for region in regions(reach, SIZES):
         numbers = {each: at for at, each in enumerate(region.operators)}
         for tensor, term in region.tensor_costs.items():
             made = (
@@ -315,6 +316,7 @@ def solved(text: str, **wanted: str) -> None:
         for chosen in itertools.islice(itertools.product(*options), 16):
             print(chosen, *region.cost(dict(zip(region.operators, chosen, strict=True))))
         print("best", *solve(region, {}).values())
+    print(*(f"{each.node.label}{each.candidates}" for each in reach.operators.values()))
 
 
 def test_whole_regions() -> None:
