@@ -1,6 +1,7 @@
 """tiered.run: outputs, and all values with their statistics."""
 
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 import tiered
 from tests.small import loaded_apart
 from tiered import Model, UsageError
-from tiered.extensions.debug.all_values import ValueStatistics, _described
+from tiered.extensions.debug.all_values import AllValues, ValueStatistics, _described
 from tiered.runtime import Session
 from tiered.testing import parse
-from tiered.verify.part_extraction import tapped
+from tiered.verify.part_extraction import GraphPart, tapped
 
 TEXT = """(float[N,4] x, bool c) => (float[N,4] y) <float[4] w = {1,2,3,4}> {
     a = Mul(x, w)
@@ -99,3 +100,15 @@ def test_statistics_of_arrays() -> None:
         assert _described("v", "n", "Op", value) == ValueStatistics(
             "v", "n", "Op", dtype, shape, low, high, *counts
         )
+
+
+def test_a_value_has_the_name_of_its_node_or_of_the_first_output() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { [named] a = Neg(x)  b, y = own.F(a) }")
+    proto.graph.node[1].name = ""
+    session: Any = None
+    values = AllValues(session, GraphPart.of(proto), {})
+    for name, node, op_type in (
+        ("x", "", ""), ("a", "named", "Neg"), ("b", "b", "F"), ("y", "b", "F"), ("none", "", ""),
+    ):  # fmt: skip
+        found = values.describe(name, np.ones(2, np.float32))
+        assert (found.name, found.node, found.op_type) == (name, node, op_type)

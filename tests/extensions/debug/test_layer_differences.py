@@ -13,6 +13,7 @@ from tiered.extensions.debug.layer_differences import (
     _layer,
     _Pair,
     _pairs,
+    _Scope,
     _search,
     _spread,
     _wider,
@@ -185,9 +186,10 @@ def test_tensors_are_paired_by_their_names_or_by_what_their_nodes_came_from() ->
         [s] a, b = Split<num_outputs=2>(x)  c = Add(a, b)  k = Constant<value_float=1.0>()
         [last] y = Add(c, k) }""")
     second = parse("""(float[4] x) => (float[2] z) {
-        [one] p, q = Split<num_outputs=2>(x)  [two] r, t = own.Other(p)  c = Add(p, q)
+        [one] p, q = Split<num_outputs=2>(x)  [none] "", w = own.Parts(x)
+        [two] r, t = own.Other(p)  c = Add(p, q)
         k = Constant<value_float=1.0>()  [three] z = Add(c, k)  u = Neg(z) }""")
-    names = {"one": "gone; s", "two": "last", "three": "c; last"}
+    names = {"one": "gone; s", "none": "s", "two": "last", "three": "c; last"}
     for node in second.graph.node:
         if node.name in names:
             node.metadata_props.add(key="other", value="x")
@@ -196,7 +198,8 @@ def test_tensors_are_paired_by_their_names_or_by_what_their_nodes_came_from() ->
              for each in _pairs(first, second)]  # fmt: skip
     assert found == [
         (0, "one", "Split", "a", "p"), (0, "one", "Split", "b", "q"),
-        (1, "two", "Other", "y", "r"), (2, "c", "Add", "c", "c"), (4, "three", "Add", "y", "z"),
+        (1, "none", "Parts", "b", "w"), (2, "two", "Other", "y", "r"), (3, "c", "Add", "c", "c"),
+        (5, "three", "Add", "y", "z"),
     ]  # fmt: skip
 
 
@@ -214,6 +217,7 @@ def test_a_layer_in_words() -> None:
         (one, one + 1, {"is_random": True}, True, "max abs 0"),
         (one.astype(np.int32), one.astype(np.int64), {}, False,
          "dtype int32 became int64"),
+        ([one], [one], {}, True, "max abs 0, 1 - cosine 0"),
     ):  # fmt: skip
         layer = _layer(pair, {"a": first}, {"b": second}, exact, **more)
         assert (layer.place, layer.node, layer.first, layer.second) == (3, "n", "a", "b")
@@ -229,3 +233,54 @@ def test_a_dtype_that_has_the_numbers_of_two() -> None:
     assert [_wider(half, brain), _wider(half, single), _wider(double, brain)] == [
         single, single, double
     ]  # fmt: skip
+
+
+class Looking(_Scope):
+    """Layers whose values are numbers, or reasons, by name; the last run of a side is kept."""
+
+    asked: list[tuple[int, Sequence[str]]]
+
+    def _values(self, side: int, names: Sequence[str]) -> Any:
+        self.asked.append((side, names))
+        wrong = [name for name in names if name.startswith("bad")]
+        if wrong:
+            return f"{side} lacks {wrong[0]}"
+        return {name: np.float32(int(name[1:])) for name in names}
+
+
+def looking(*pairs: tuple[str, str], random: tuple[str, str] = ("", "")) -> Looking:
+    made = [_Pair(at, f"n{at}", "Op", one, two) for at, (one, two) in enumerate(pairs)]
+    exact: Any = (Numerics.EXACT, None, None, None)
+    nothing: Any = None
+    of_random = tuple(frozenset([each]) for each in random)
+    scope = Looking(made, nothing, ("", ""), {}, exact, nothing, of_random)
+    scope.asked = []
+    return scope
+
+
+def test_layers_are_looked_at_once_and_alone_where_the_second_model_fails() -> None:
+    scope = looking(("a1", "b1"), ("a2", "b3"), ("a4", "b4"))
+    scope.look([0, 1])
+    scope.look([1, 0])
+    scope.look([])
+    scope.look([1, 2])
+    assert scope.asked == [(0, ["a1", "a2"]), (1, ["b1", "b3"]), (0, ["a4"]), (1, ["b4"])]
+    assert scope.runs == 2
+    assert [scope.looked[at].ok for at in range(3)] == [True, False, True]
+    scope = looking(("a1", "b1"), ("a2", "bad"))
+    scope.look([0, 1])
+    assert scope.runs == 3
+    assert [str(scope.looked[at]) for at in (0, 1)] == [
+        "max abs 0, 1 - cosine 0", "does not run: 1 lacks bad"
+    ]  # fmt: skip
+    with pytest.raises(RuntimeFailure, match="the first model does not run: 0 lacks bad"):
+        looking(("bad", "b1")).look([0])
+
+
+def test_a_layer_that_is_random_in_either_model_differs_for_no_reason() -> None:
+    for random, ok in (
+        (("", ""), False), (("a1", ""), True), (("", "b2"), True), (("b2", "a1"), False)
+    ):  # fmt: skip
+        scope = looking(("a1", "b2"), random=random)
+        scope.look([0])
+        assert scope.looked[0].ok == ok, random

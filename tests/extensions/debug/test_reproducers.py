@@ -9,8 +9,25 @@ import pytest
 
 from tests.small import failing
 from tiered import Backend, Graph, PassContext, Value, function_pass, op, rewrite, var
-from tiered.extensions.debug import OutputOracle, Subject, bisect, reproduce, write_reproducer
-from tiered.extensions.debug.reproducers import STEPS, _kinds, _parts, _plain, sample_of
+from tiered.extensions.debug import (
+    OutputOracle,
+    Subject,
+    bisect,
+    reproduce,
+    reproducers,
+    write_reproducer,
+)
+from tiered.extensions.debug.bundle import Failure
+from tiered.extensions.debug.reproducers import (
+    STEPS,
+    _kinds,
+    _parts,
+    _plain,
+    _reduced,
+    _whole,
+    sample_of,
+)
+from tiered.support.errors import ModelError, PassError
 from tiered.testing import parse
 from tiered.verify.part_extraction import GraphPart
 
@@ -171,3 +188,70 @@ def test_the_inputs_are_those_of_the_oracle_or_made() -> None:
     np.testing.assert_array_equal(sample_of(oracle, subject)["x"], FEEDS["x"])
     made = sample_of("a command", subject, 3)
     assert made["x"].shape == (4,)
+
+
+NEG = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+ANY: Any = None
+
+
+def of_kind(kind: str) -> Failure:
+    return Failure(kind, "p", "whole", "", "exact", 1, "", "", (), (), nodes=(0, 9))
+
+
+def test_a_smaller_model_fails_in_the_same_way_and_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = "PassError: p failed: ValueError: first"
+    other = "PassError: q failed: ValueError: other"
+    for found, now, expected, said in (
+        (other, 0.0, True, other),
+        ("PassError: p failed: KeyError: first", 0.0, False, shown),
+        ("", 0.0, False, shown), (ModelError("no model"), 0.0, False, shown),
+        (other, 1e9, False, shown),
+    ):  # fmt: skip
+        answers: list[bool] = []
+        times = [0.0, now]
+
+        def symptom_of(*_: Any, found: Any = found) -> Any:
+            if isinstance(found, Exception):
+                raise found
+            return found, None
+
+        def reduce_model(model: Any, is_failing: Any, answers: list[bool] = answers) -> Any:
+            answers.append(is_failing(model))
+            return "smaller"
+
+        monkeypatch.setattr(reproducers, "symptom_of", symptom_of)
+        monkeypatch.setattr(reproducers, "reduce_model", reduce_model)
+        monkeypatch.setattr("time.monotonic", lambda times=times: times.pop(0))
+        made: tuple[Any, str] = _reduced(NEG, ANY, of_kind("error"), shown)
+        assert made == ("smaller", said)
+        assert answers == [expected]
+
+    def cannot(*_: Any) -> Any:
+        raise ModelError("it cannot be cut")
+
+    monkeypatch.undo()
+    monkeypatch.setattr(reproducers, "reduce_model", cannot)
+    assert _reduced(NEG, ANY, of_kind("error"), shown) == (NEG, shown)
+
+
+def test_the_whole_model_is_a_bundle_where_no_part_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproducers, "_reduced", lambda made, *_: (made, "reduced"))
+    feeds = {"x": np.ones(2, np.float32), "gone": np.ones(1)}
+    for kind, found, shown, names in (
+        ("outputs", ("it differs", NEG), "it differs", ["x", "gone"]),
+        ("outputs", ("", NEG), "whole", ["x", "gone"]),
+        ("outputs", PassError("it raises"), "it raises", ["x", "gone"]),
+        ("error", ("ValueError: no", None), "reduced", ["x"]),
+        ("error", ("", NEG), "whole", ["x", "gone"]),
+    ):  # fmt: skip
+
+        def symptom_of(*_: Any, found: Any = found) -> Any:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        monkeypatch.setattr(reproducers, "symptom_of", symptom_of)
+        made = _whole(NEG, "", ANY, of_kind(kind), feeds)
+        assert (made.failure.shown, made.failure.nodes) == (shown, (1, 9))
+        assert [*(made.feeds or ())] == names
+        assert made.after == (found[1] if isinstance(found, tuple) else None)

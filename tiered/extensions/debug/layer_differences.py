@@ -212,7 +212,7 @@ def _search(scope: _Scope, slice_size: int) -> None:
     low, high = -1, len(scope.pairs)
     while high - low > 1:
         places = _spread(low, high, slice_size)
-        if high == len(scope.pairs) and low == -1:
+        if high == len(scope.pairs):  # the first look
             places = sorted({*places, high - 1})
         scope.look(places)
         wrong = next((place for place in places if not scope.looked[place].ok), None)

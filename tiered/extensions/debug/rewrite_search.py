@@ -67,7 +67,7 @@ def fewest(items: Sequence[T], is_wrong: Callable[[Sequence[T]], bool]) -> list[
 
 def _chunks(items: Sequence[T], parts: int) -> list[list[T]]:
     bounds = [len(items) * part // parts for part in range(parts + 1)]
-    return [list(items[a:b]) for a, b in itertools.pairwise(bounds) if a < b]
+    return [list(items[a:b]) for a, b in itertools.pairwise(bounds)]
 
 
 def _one_of(chunks: list[list[T]], is_wrong: Callable[[Sequence[T]], bool]) -> list[T] | None:
