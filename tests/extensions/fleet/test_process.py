@@ -26,6 +26,7 @@ class Child:
     def __init__(self, *program: str, group: bool) -> None:
         assert (program, group) == (("tiered", "serve-jobs"), True)
         self.is_alive, self.asked, self.killed = True, list[dict[str, Any]](), False
+        self.ended = False
         self.process = SimpleNamespace(pid=len(Child.made))
         Child.made.append(self)
 
@@ -43,7 +44,7 @@ class Child:
         return ""
 
     def end(self) -> None:
-        self.is_alive = False
+        self.is_alive, self.ended = False, True
 
     def kill(self) -> None:
         self.is_alive, self.killed = False, True
@@ -132,6 +133,29 @@ def test_a_stop_between_two_jobs_stops_neither() -> None:
     assert process.ask({"do": "b"}, "doing") == "b"
     assert [child.killed for child in Child.made] == [True, False]
     JobProcess().stop(is_alone=True)
+
+
+def test_one_that_is_stopped_as_it_answers_is_ended_after_it() -> None:
+    process = JobProcess()
+
+    def answer(child: Child, request: dict[str, Any]) -> dict[str, Any]:
+        process.stop(is_alone=False)
+        return {"done": request["do"], "retire": False}
+
+    Child.answer = staticmethod(answer)
+    assert process.ask({"do": "a"}, "doing") == "a"
+    assert [(child.killed, child.ended) for child in Child.made] == [(True, True)]
+
+
+def test_one_that_is_stopped_as_a_job_begins_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process = JobProcess()
+    stale, start = Child("tiered", "serve-jobs", group=True), process.start
+    children = [stale]
+    monkeypatch.setattr(process, "start", lambda: children.pop() if children else start())
+    assert process.ask({"do": "a"}, "doing") == "a"
+    assert [(child.ended, len(child.asked)) for child in Child.made] == [(True, 0), (False, 1)]
 
 
 def test_another_error_ends_the_process_and_is_passed_on() -> None:

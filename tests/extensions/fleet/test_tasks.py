@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tiered.extensions.fleet import storage
 from tiered.extensions.fleet.job import Command, Job
+from tiered.extensions.fleet.process import JobProcess
 from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.scratch import Scratch
 from tiered.extensions.fleet.sources import ModelSource
@@ -314,3 +316,25 @@ def test_a_remote_model_comes_with_its_weights(
     folder = Path(local).parent
     assert (Path(local).name, beside) == ("m.onnx", str(folder / "w" / "a.bin"))
     assert folder.parent.name.startswith("tiered-")
+
+
+def test_a_remote_copy_is_placed_whatever_is_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed: list[str] = []
+    monkeypatch.setattr(storage, "place", lambda file, target, *, syncs: placed.append(target))
+    monkeypatch.setattr(storage, "copy", lambda source, file: Path(file).write_bytes(b"12"))
+    monkeypatch.setattr("os.path.exists", lambda path: True)
+    process: Any = JobProcess()
+    for target, replaces, expected in (
+        ("own://box/a", False, "cached"), ("own://box/a", True, "cached"),
+        (str(tmp_path / "a"), True, "cached"), (str(tmp_path / "a"), False, None),
+    ):  # fmt: skip
+        job = Job(ModelSource("s", "s", 2), target)
+        of = Result("of", "out/of", "done", nbytes=2, seconds=3.0, peak=4)
+        found = Copy(job, of, str(tmp_path), replaces=replaces).perform(process)
+        assert (found.status if found else None) == expected
+        if found is not None:
+            assert (found.source, found.target, found.reason) == ("s", target, "as of")
+            assert (found.seconds, found.peak) == (0.0, None)
+    assert placed == ["own://box/a", "own://box/a", str(tmp_path / "a")]
