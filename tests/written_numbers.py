@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from tests.recorded import assert_recorded
+from tiered import Pass
+from tiered.rewriter.pattern import Pattern
 from tiered.support.records import Record
 
 _FEW = 4
@@ -71,7 +73,7 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def _of_name(name: str, value: Any) -> Iterator[str]:
-    if isinstance(value, str):  # it may be another one in each process
+    if isinstance(value, str | Pattern):  # a text may be another one in each process
         return
     if not isinstance(value, Mapping) or len(value) <= _FEW:
         yield f"{name} = {_text(value)}"
@@ -98,6 +100,11 @@ def _of_class(name: str, of: type, node: ast.ClassDef) -> Iterator[str]:
 
 
 def _of_function(name: str, function: Any) -> Iterator[str]:
+    if isinstance(function, Pass):
+        options = {each.name: each.default for each in function.info.options}
+        level, text = function.info.opt_level, _text(options) if options else ""
+        yield f"{name}: level {level}{text}"
+        return
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -121,7 +128,7 @@ def _text(value: Any) -> str:
             return value.name
         case np.generic():
             return repr(value.item())
-        case int() | float() | str() | bytes() | None:
+        case int() | float() | str() | bytes() | range() | None:
             return repr(value)
         case FunctionType() if value.__closure__:
             held = [each.cell_contents for each in value.__closure__]

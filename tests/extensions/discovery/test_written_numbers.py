@@ -1,0 +1,16 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.extensions.discovery.enumeration",
+        "tiered.extensions.discovery.expressions",
+        "tiered.extensions.discovery.grammar",
+        "tiered.extensions.discovery.judging",
+        "tiered.extensions.discovery.meaning",
+        "tiered.extensions.discovery.mining",
+        "tiered.extensions.discovery.rule_convergence",
+    )

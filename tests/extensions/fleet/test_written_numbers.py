@@ -1,0 +1,17 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.extensions.fleet.cluster",
+        "tiered.extensions.fleet.committing",
+        "tiered.extensions.fleet.fleet_page",
+        "tiered.extensions.fleet.local",
+        "tiered.extensions.fleet.predicted_peak",
+        "tiered.extensions.fleet.result_line",
+        "tiered.extensions.fleet.scheduler",
+        "tiered.extensions.fleet.tasks",
+    )

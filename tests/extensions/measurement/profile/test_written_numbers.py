@@ -1,0 +1,14 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.extensions.measurement.profile.executed_work",
+        "tiered.extensions.measurement.profile.kernel_events",
+        "tiered.extensions.measurement.profile.layers",
+        "tiered.extensions.measurement.profile.profile_charts",
+        "tiered.extensions.measurement.profile.profiling",
+    )

@@ -1,0 +1,15 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.extensions.preparation.advice",
+        "tiered.extensions.preparation.preparation_options",
+        "tiered.extensions.preparation.preparation_result",
+        "tiered.extensions.preparation.preparation_steps",
+        "tiered.extensions.preparation.preparing",
+        "tiered.extensions.preparation.remedies",
+    )

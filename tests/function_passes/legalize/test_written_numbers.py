@@ -1,0 +1,48 @@
+"""The numbers that the modules of this folder write down."""
+
+from tests.written_numbers import assert_numbers
+
+
+def test_limits_tables_and_defaults_are_those_that_are_recorded() -> None:
+    assert_numbers(
+        __file__,
+        "tiered.function_passes.legalize.insert_attention_mask",
+        "tiered.function_passes.legalize.legalize_cumsum",
+        "tiered.function_passes.legalize.legalize_float_ops",
+        "tiered.function_passes.legalize.legalize_half_scatter",
+        "tiered.function_passes.legalize.legalize_index_dtype",
+        "tiered.function_passes.legalize.legalize_indices",
+        "tiered.function_passes.legalize.legalize_rank",
+        "tiered.function_passes.legalize.matmul_rotary_embedding",
+        "tiered.function_passes.legalize.replace_celu",
+        "tiered.function_passes.legalize.replace_consecutive_cast_with_notzero",
+        "tiered.function_passes.legalize.replace_cumsum_with_matmul",
+        "tiered.function_passes.legalize.replace_div_by_sqrt_with_pow",
+        "tiered.function_passes.legalize.replace_expand_with_tile",
+        "tiered.function_passes.legalize.replace_flatten_with_reshape",
+        "tiered.function_passes.legalize.replace_gather_with_gathernd",
+        "tiered.function_passes.legalize.replace_gather_with_slice",
+        "tiered.function_passes.legalize.replace_greater_or_equal",
+        "tiered.function_passes.legalize.replace_groupnorm_with_fast_norm",
+        "tiered.function_passes.legalize.replace_hardswish",
+        "tiered.function_passes.legalize.replace_if_with_where",
+        "tiered.function_passes.legalize.replace_interleaved_rotary",
+        "tiered.function_passes.legalize.replace_isinf",
+        "tiered.function_passes.legalize.replace_isnan",
+        "tiered.function_passes.legalize.replace_less_or_equal",
+        "tiered.function_passes.legalize.replace_matmul_with_gemm",
+        "tiered.function_passes.legalize.replace_mean_with_add",
+        "tiered.function_passes.legalize.replace_neg_with_mul",
+        "tiered.function_passes.legalize.replace_nonzero",
+        "tiered.function_passes.legalize.replace_reciprocal_with_div",
+        "tiered.function_passes.legalize.replace_round",
+        "tiered.function_passes.legalize.replace_softmax",
+        "tiered.function_passes.legalize.replace_split_with_slice",
+        "tiered.function_passes.legalize.replace_strided_slice",
+        "tiered.function_passes.legalize.replace_sub_with_add",
+        "tiered.function_passes.legalize.replace_sum_with_add",
+        "tiered.function_passes.legalize.replace_trilu",
+        "tiered.function_passes.legalize.replace_where_with_gather",
+        "tiered.function_passes.legalize.replace_where_with_mul_add",
+        "tiered.function_passes.legalize.replace_where_with_wherev2",
+    )
