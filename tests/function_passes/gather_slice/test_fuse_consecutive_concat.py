@@ -93,3 +93,14 @@ def test_doublings_are_not_flattened_without_end() -> None:
         f"(float[1] a) => (float[1200] y) {{ h = Concat<axis=0>({many}) y = Concat<axis=0>(h, h) }}",
         because="it would have more than 1024 inputs",
     )
+
+
+def test_up_to_1024_inputs_are_joined_at_once() -> None:
+    def model(count: int, nodes: str) -> str:
+        parts = ", ".join(["x"] * count)
+        return f"(float[2] x) => (float[N] y) {{ {nodes.replace('PARTS', parts)} }}"
+
+    nodes = "a = Concat<axis=0>(PARTS)  y = Concat<axis=0>(a, x)"
+    after = model(1024, "y = Concat<axis=0>(PARTS)")
+    assert_rewrites(PASS, model(1023, nodes), after, runtime="none")
+    assert_unchanged(PASS, model(1024, nodes), because="it would have more than 1024 inputs")

@@ -75,9 +75,7 @@ def test_an_optional_output_in_the_middle_becomes_absent() -> None:
 
 
 def test_a_first_output_may_be_optional_as_well() -> None:
-    interface = (
-        "(float[2,1,3] x, float[1,8,3] w, float[1,8,2] r) => (float[1,1,2] c)"
-    )
+    interface = "(float[2,1,3] x, float[1,8,3] w, float[1,8,2] r) => (float[1,1,2] c)"
     assert_rewrites(
         PASS,
         f"{interface} {{ y, h, c = LSTM<hidden_size=2>(x, w, r) }}",
@@ -133,3 +131,9 @@ def test_an_operator_without_outputs_is_there_for_its_effect() -> None:
     )
     del model.graph.node[1].output[:]
     assert_unchanged(PASS, model, because="a node without outputs has side effects")
+
+
+def test_a_known_node_without_outputs_goes() -> None:
+    before = parse("(float[2] x) => (float[2] y) { a = Exp(x) y = Relu(x) }")
+    before.graph.node[0].output[0] = ""
+    assert_rewrites(PASS, before, "(float[2] x) => (float[2] y) { y = Relu(x) }", runtime="none")

@@ -1,6 +1,7 @@
 import pytest
 
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered import Model, get_pass
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 NAME = "replace_if_with_where"
 
@@ -76,8 +77,7 @@ def test_an_operator_that_may_fail_stays() -> None:
 def test_a_condition_of_unknown_size_stays() -> None:
     assert_unchanged(
         NAME,
-        f"(bool[N] c, float[2] x) => (float[2] y)"
-        f" {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
+        f"(bool[N] c, float[2] x) => (float[2] y) {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
         because="the condition is not known to be one element",
     )
 
@@ -138,8 +138,20 @@ def test_a_scalar_result_of_a_vector_condition_stays() -> None:
 def test_large_branches_stay() -> None:
     assert_unchanged(
         NAME,
-        f"(bool c, float[2] x) => (float[2] y)"
-        f" {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
+        f"(bool c, float[2] x) => (float[2] y) {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
         because="the branches have 2 nodes",
         max_nodes=1,
     )
+
+
+def test_the_name_of_the_node_begins_those_of_its_branches() -> None:
+    text = f"(bool c, float[2] x) => (float[2] y) {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}"
+    for name, expected in [("", "If"), ("pick", "pick")]:
+        proto = parse(text)
+        proto.graph.node[0].name = name
+        for branch in proto.graph.node[0].attribute:
+            branch.g.node[0].name = "inner"
+        model = Model.from_proto(proto)
+        get_pass(NAME).apply(model)
+        names = [node.name for node in model.main.nodes if node.op_type in ("Abs", "Neg")]
+        assert all(each.startswith(f"{expected}/inner") for each in names), names

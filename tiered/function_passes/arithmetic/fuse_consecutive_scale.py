@@ -51,7 +51,7 @@ def fuse_consecutive_scale(
     if not _is_moderate(factor, a.const.dtype):
         return Skip("together the factors are far from 1")
     number = np.asarray(factor, a.const.dtype)
-    if first.exponent * second.exponent < 0:
+    if first.exponent != second.exponent:
         return graph.op.Div(number, x)
     if (number == 1).all() and x.has_rank_of(node.output):
         return x

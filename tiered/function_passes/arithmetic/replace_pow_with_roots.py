@@ -21,7 +21,7 @@ def replace_pow_with_roots(graph: Graph, x: Value, exponent: Constant) -> Value 
         return Skip("the float dtype of x may be unsupported")
     power, ops = float(exponent.const.item()), graph.op
     # 1 / Sqrt(-0.0) is -Inf, but Pow(-0.0, -0.5) Inf.
-    if abs(power) == 0.5 and not is_never_negative(x, no_minus_zero=power < 0):
+    if abs(power) == 0.5 and not is_never_negative(x, no_minus_zero=power == -0.5):
         return Skip("x may be -Inf or -0.0")
     result: Value
     if power == 0.5:

@@ -104,7 +104,7 @@ def _outer_of_rows(
             second = between[1] if second <= 0 else second
         elif second == 0:
             second = between[1]
-            first = between[0] if second < 0 else first
+            first = between[0] if second == -1 else first
     # A 0 copies the rows; one for the second dim would copy the columns.
     return None if second == 0 else (first, second)
 
