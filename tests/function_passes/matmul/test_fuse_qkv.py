@@ -1,5 +1,7 @@
 import pytest
 
+from tests.small import made_by, parsed
+from tiered import PassContext, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_qkv"
@@ -170,3 +172,18 @@ def test_rows_whose_heads_copy_the_columns_stay() -> None:
         f"({ROWS}) => ({out}) <int64[4] sh = {{-1,0,2,2}}> {{ {BRANCHES} }}",
         because="fewer than three products become heads",
     )
+
+
+def test_remarks_and_names_are_those_of_the_first_product() -> None:
+    text = f"({INPUTS}) => {HEADS} <int64[4] sh = {{1,2,2,2}}, int64[4] one = {{1,2,4,1}}> {{ {BRANCHES} }}"
+    for old, new, because in [
+        ("d = Add(a, bq)", "d = Sub(a, bq)", "fewer than three products become heads"),
+        ("float[4,4] wv", "float[K,4] wv", "the branches are not three of one shape"),
+        ("v = Reshape(f, sh)", "v = Reshape(f, one)", "the branches have other heads"),
+        ("c = MatMul(x, wv)", "c = MatMul(x, wk)", "a matrix has other consumers"),
+    ]:
+        assert old in text
+        model, context = parsed(text.replace(old, new)), PassContext.isolated(opt_level=4)
+        get_pass(PASS).apply(model, context)
+        found = [(remark.reason, remark.nodes) for remark in context.remarks]
+        assert found == [(because, (made_by(model, "a").label,))], because

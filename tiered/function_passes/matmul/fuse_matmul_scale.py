@@ -124,5 +124,5 @@ def _order(rank: int, swaps: int, moves: int) -> Sequence[int]:
         swaps: transA or transB: rows are columns.
         moves: transBatchA or transBatchB: the first axis stands behind the batch dims.
     """
-    axes = [*range(1, rank - 1), 0, rank - 1] if moves and rank > _MATRIX else [*range(rank)]
+    axes = [*range(1, rank - 1), 0, rank - 1] if moves else [*range(rank)]
     return [*axes[:-2], axes[-1], axes[-2]] if swaps else axes

@@ -34,7 +34,7 @@ def replace_einsum_with_matmul(graph: Graph, a: Value, b: Value, equation: str) 
     left, right, out = found.groups()
     if any(len(set(labels)) != len(labels) for labels in (left, right, out)):
         return Skip("a label occurs twice in one operand")
-    summed = [label for label in left if label in right and label not in out]
+    summed = [label for label in left if label not in out]
     shared = [label for label in out if label in left and label in right]
     rows = [label for label in out if label not in right]
     columns = [label for label in out if label not in left]
