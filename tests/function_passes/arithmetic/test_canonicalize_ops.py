@@ -1,8 +1,8 @@
 import pytest
 
-from tiered import get_pass
+from tiered import Model, get_pass
 from tiered.support.numerics import Numerics
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "canonicalize_ops"
 
@@ -26,15 +26,11 @@ def test_masks_commute_too() -> None:
 
 @pytest.mark.parametrize("op", ["Sub", "Max", "Min", "Pow"])
 def test_operators_that_depend_on_operand_order_stay(op: str) -> None:
-    assert_unchanged(
-        PASS, f"(float[2] x) => (float[2] y) <float c = {{3}}> {{ y = {op}(c, x) }}"
-    )
+    assert_unchanged(PASS, f"(float[2] x) => (float[2] y) <float c = {{3}}> {{ y = {op}(c, x) }}")
 
 
 def test_an_overridable_initializer_is_not_constant() -> None:
-    assert_unchanged(
-        PASS, "(float[2] x, float[2] c = {1,2}) => (float[2] y) { y = Add(c, x) }"
-    )
+    assert_unchanged(PASS, "(float[2] x, float[2] c = {1,2}) => (float[2] y) { y = Add(c, x) }")
 
 
 @pytest.mark.parametrize("opset", [7, 8, 21])
@@ -159,3 +155,12 @@ def test_a_bias_of_a_function_parameter_stays() -> None:
         because="attribute 'beta' is a function parameter",
         bias="split",
     )
+
+
+def test_an_add_has_the_name_of_the_sum() -> None:
+    for name, expected in [("", "Add"), ("pick", "pick_1")]:
+        proto = parse("(float[2] a, float[2] b) => (float[2] y) { y = Sum(a, b) }")
+        proto.graph.node[0].name = name
+        model = Model.from_proto(proto)
+        get_pass(PASS).apply(model)
+        assert [node.name for node in model.main.nodes] == [expected]

@@ -1,5 +1,7 @@
 import pytest
 
+from tests.small import made_by, parsed
+from tiered import get_pass
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_bias_add"
@@ -178,3 +180,13 @@ def test_a_squeeze_that_others_read_stays() -> None:
         f"(float[N,2,1,1] x) => (float[N,2] y, float[N,2] s) <{WEIGHT}, int64[2] a = {{2,3}},"
         " float[2] b = {1,2}> { t = Conv(x, w)  s = Squeeze(t, a)  y = Add(s, b) }",
     )
+
+
+def test_the_new_bias_is_named_after_the_old_one_or_the_addend() -> None:
+    for call, expected in [("Conv(x, w)", "o_1"), ("Conv(x, w, c)", "c_1")]:
+        model = parsed(
+            "(float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2,2,1,1] w = {1,2,3,4},"
+            f" float[2] c = {{1,2}}, float[2,1,1] o = {{3,4}}> {{ t = {call} y = Add(t, o) }}"
+        )
+        get_pass(PASS).apply(model)
+        assert [value.name for value in made_by(model, "y").reads] == ["x", "w", expected]

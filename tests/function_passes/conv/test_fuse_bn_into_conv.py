@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.small import parsed
+from tests.small import made_by, parsed
 from tiered import ShapeError, get_pass
 from tiered.rewriter.idioms.normalization import BatchNorm
 from tiered.testing import assert_rewrites, assert_unchanged
@@ -329,3 +329,13 @@ def test_copies_are_counted_of_constant_weights_of_convolutions() -> None:
         assert _bytes_of_copies(parsed(text)) == expected, nodes
     text = base.replace("NODES", "y1 = BatchNormalization(x, s, b, m, v)")
     assert _bytes_of_copies(parsed(text)) == 0
+
+
+def test_the_new_bias_is_named_after_the_old_one_or_the_weight() -> None:
+    for call, expected in [("Conv(x, w)", "w_bias"), ("Conv(x, w, c)", "c_1")]:
+        model = parsed(
+            f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, float[2] c = {{1,2}}, {VECTORS}>"
+            f" {{ t = {call} {NORM} }}"
+        )
+        get_pass(PASS).apply(model)
+        assert [value.name for value in made_by(model, "y").reads] == ["x", "w_1", expected]
