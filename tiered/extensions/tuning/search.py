@@ -25,7 +25,6 @@ from tiered.extensions.tuning.log import Log
 from tiered.extensions.tuning.model_forms import Choice, Made, ModelForm, compatible, with_choices
 from tiered.extensions.tuning.race import (
     SLOWER,
-    UNDECIDED,
     USEFUL,
     Gain,
     Pair,
@@ -240,7 +239,7 @@ class Search:
                 self.found.note("decision", choice.text, None, False, reason)
                 continue
             self._cache.keep(base.form, choice, gain)
-            if gain.is_better or (gain.verdict == UNDECIDED and gain.ratio.median < 1 - USEFUL):
+            if gain.is_better or gain.ratio.median < 1 - USEFUL:
                 helpful.append((choice, gain))
             else:
                 self.found.note("decision", choice.text, gain, False, gain.verdict)
@@ -267,17 +266,32 @@ class Search:
             made = self._workshop.made(with_choices(base.form, [c for c in choices if c != choice]))
             lacking.update({} if made is None else {made: choice})
         gains = self._race("together").screen("needed", whole, [*lacking], both_ways=True)
-        needless = {lacking[made] for made, gain in gains.items() if gain.ratio.median < 1 + USEFUL}
+        ratios = {lacking[made]: gain.ratio.median for made, gain in gains.items()}
         if whole in lacking:  # it changes nothing beside the others
-            needless.add(lacking[whole])
+            ratios[lacking[whole]] = 1.0
+        needless = [choice for choice, ratio in ratios.items() if ratio < 1 + USEFUL]
         if not needless:
             return whole
         rest = [choice for choice in choices if choice not in needless] or [*choices[:1]]
+        dropped = len(choices) - len(rest)
+        is_mutual = dropped > 1 and self._is_slower(with_choices(base.form, rest), whole)
+        if is_mutual:  # some stand in for one another
+            least = min(needless, key=lambda choice: ratios[choice])
+            rest = [choice for choice in choices if choice != least]
         self.found.taken = []
         taken = self._proved(base, with_choices(base.form, rest), "those that it needs", rest)
         if taken is None:
             self.found.accept(whole.form, choices)
-        return taken or whole
+            return whole
+        return self._pruned(base, taken, rest) if is_mutual else taken
+
+    def _is_slower(self, form: ModelForm, whole: Made) -> bool:
+        """Return whether a form seems slower than the whole, or cannot be made."""
+        made = self._workshop.made(form)
+        if made is None:
+            return True
+        gains = self._race("together").screen("needed", whole, [made], both_ways=True)
+        return any(gain.ratio.median >= 1 + USEFUL for gain in gains.values())
 
     def _proved(
         self, base: Made, form: ModelForm, text: str, choices: Sequence[Choice]
@@ -309,7 +323,7 @@ class Search:
             (at[one], at[other])
             for one in dict.fromkeys((base, reference))
             for other in forms
-            if one != other and not (one == reference and other == base)
+            if other not in {one, base}
         ]
         race = self._race("confirmation")
         gains = race.compare("confirmation", forms, pairs, apart=True) if pairs else {}
