@@ -26,6 +26,7 @@ from tiered.cli import (
     source_mark,
     watch,
 )
+from tiered.cli.outcome import Outcome, note_outcome
 from tiered.cli.pass_names import split_required
 from tiered.graph import TensorType
 from tiered.runtime.worker.limits import LEAST
@@ -97,7 +98,8 @@ def test_parts_of_commands_are_recorded(tmp_path: Path, monkeypatch: pytest.Monk
         "typed": lambda kind: facts._is_typed(value(kind)), "lost": lost, "sampled": sampled,
         "removes": removes,
         "denied": denied, "check_html": html.check_html, "within": within, "LEAST": LEAST,
-        "are_passes": watch._are_passes, "ran": lambda *tokens: command_run.run([*tokens]),
+        "job": job, "are_passes": watch._are_passes,
+        "ran": lambda *tokens: command_run.run([*tokens]),
         "judged": judged, "shown": shown, "served": served,
         "last": last, "required": lambda *given: split_required(given),
     }  # fmt: skip
@@ -119,6 +121,34 @@ def judged(word: str, *, has_problem: bool) -> tuple[str, str]:
         problem = object() if has_problem else None
         each: Any = SimpleNamespace(proof=proof, problem=problem, word=word)
         return certificates._judged(each)
+
+
+def job(
+    code: int = 0, *, out: str | None = "out", is_made: bool = True, target: str | None = "a",
+    force: bool = False, outcomes: int = 0,
+) -> list[object]:  # fmt: skip
+    """Return the checks of a job of a batch, and whether its file has a digest."""
+    seen: list[object] = []
+
+    def run(words: list[str]) -> int:
+        for _ in range(outcomes):
+            note_outcome(Outcome("a", None, None, None))  # type: ignore[arg-type]  # made by hand
+        if out is not None and is_made:
+            Path(out).write_text("made")
+        return code
+
+    def checks(name: str) -> Any:
+        return lambda *given, **named: seen.append((name, *given, *named.values()))
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(job_server, "run_command_line", run)
+        changed.setattr(job_server, "decided_by", lambda prepared: {"decided"})
+        for name in ("check_output", "check_replaced", "check_kept_file"):
+            changed.setattr(job_server, name, checks(name))
+        request = {"words": [], "target": target, "files": ["b", "a"], "force": force, "out": out}
+        made = job_server._run(request)
+    Path("out").unlink(missing_ok=True)
+    return [*seen, bool(made["sha256_out"]), made["figures"], len(made["sha256_in"])]
 
 
 def served(*kinds: str) -> list[str]:
