@@ -32,9 +32,11 @@ from tiered.graph import TensorType
 from tiered.runtime.worker.limits import LEAST
 
 
-def port(declared: str, known: object) -> str:
+def port(declared: str, known: object, *, is_ranked: bool = True) -> str:
     """Return an input as `inspect` shows it, by its type in the file and the one known here."""
     info = parsed(f"({declared}) => (y) {{ y = Neg(x) }}").main.input_infos[0]
+    if not is_ranked:
+        info.type.tensor_type.ClearField("shape")
     value: Any = SimpleNamespace(name="x", type=known, is_overridable=False)
     return str(facts._port(value, info))
 

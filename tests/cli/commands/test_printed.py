@@ -13,6 +13,7 @@ from tests.recorded import assert_values
 from tiered.cli import batches
 from tiered.cli.commands import (
     batch,
+    bench,
     certify,
     command_in,
     completion,
@@ -26,12 +27,14 @@ from tiered.cli.commands import (
     optimize,
     options as options_command,
     partition,
+    passes,
     quantize,
     replay,
     split,
     tune,
     verify,
 )
+from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.tune import TuneOptions
 from tiered.cli.line.reader import WrongLine
 from tiered.cli.output.terminal import results
@@ -202,10 +205,31 @@ def test_results_by_hand_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ]
         operators._print_all(results(), [vars(each) for each in summaries], without)
 
+    def measured(*memory: int | None, threads: int = 1, ratios: Any = ()) -> None:
+        """Print a measurement of models."""
+        monkeypatch.setattr("onnxruntime.__version__", "1")
+        span = made(low=0.001, median=0.002, high=0.25, confidence=0.99)
+        models = [
+            made(letter=letter, name=f"{letter}.onnx", latency=span, start=span, runs=1200,
+                 memory=each, file_bytes=2048)
+            for letter, each in zip("AB", memory, strict=False)
+        ]  # fmt: skip
+        opening = made(provider="CPU", threads=threads, level="all")
+        found: Any = made(models=models, opening=opening, clock="wall", rounds=range(len(memory)),
+                          ratios=ratios, remarks=["a remark"])  # fmt: skip
+        bench._print(found, BenchOptions(), ())
+
+    def passes_of(name: str) -> None:
+        monkeypatch.setattr(passes, "describe", lambda info: info.name)
+        passes.passes(name, as_json=True)
+
     def checked(**given: Any) -> None:
         tune._check_files("m.onnx", "out.onnx", TuneOptions(**given))
 
     names = {
+        "measured": measured, "ratio": lambda: made(
+            of="B", verdict="faster", interval=made(low=0.5, median=0.75, high=1.0)),
+        "passes": passes_of,
         "listed": listed, "optimized": optimized, "operators": operators_of,
         "lowered": operators._is_lowered, "explained": explained, "decided": decided,
         "regions": regions, "swept": swept,

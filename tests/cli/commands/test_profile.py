@@ -94,6 +94,7 @@ def test_json_and_the_trace(cli: Cli, net: str) -> None:
     assert (model["model"], model["runs"], model["machine"]) == (net, 1, None)
     assert [node["layer"] for node in model["nodes"]] == [["m", "one"], ["m", "two"]]
     assert record["pairs"] == []
+    assert cli("profile", net, "--runs", 1, "--depth", 1).code == 0
     assert isinstance(json.loads(Path("t.json").read_text()), list)
 
 
