@@ -64,6 +64,9 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
         ("print('on core0')", "printed 'on core0'; expected a number"),
         ("print(0)", "printed 0; expected a number above 0"),
         ("raise SystemExit('no device')", "ended with exit code 1 on -O3: no device"),
+        ("print('no  device'); raise SystemExit(3)", "ended with exit code 3 on -O3: no device$"),
+        ("print(2); raise SystemExit('no device')", "ended with exit code 1 on -O3: no device$"),
+        ("raise SystemExit(4)", "ended with exit code 4 on -O3$"),
     ],
 )
 def test_what_a_command_does_wrong_is_named(code: str, said: str) -> None:
