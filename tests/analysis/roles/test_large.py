@@ -4,6 +4,7 @@ import pytest
 
 from tests.analysis.roles.found import roles_in
 from tiered.analysis.roles.large import large_roles
+from tiered.analysis.roles.masks import LARGEST
 from tiered.analysis.roles.role import Narrow
 from tiered.graph import DataType
 
@@ -66,6 +67,11 @@ def test_what_is_proven_to_be_in_range_is_not_followed() -> None:
 def test_constants_of_nodes_that_the_user_forces_do_not_count() -> None:
     assert found("b = Add(x, c)  y = Exp(b)", ignored=["b"]) == set()
     assert found("b = ThresholdedRelu<alpha = 1e6>(x)  y = Exp(b)", ignored=["b"]) == set()
+
+
+def test_a_type_up_to_the_least_overflow_loses_larger_numbers() -> None:
+    nodes, narrow = "a = Neg(x)  b = Add(a, m)  y = Exp(b)", Narrow(DataType.FLOAT16, LARGEST)
+    assert found(nodes, narrow=narrow) == {"a", "b", "y"}
 
 
 def test_a_type_with_the_range_of_floats_loses_none() -> None:
