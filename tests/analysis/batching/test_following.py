@@ -6,6 +6,7 @@ from tests.analysis.batching.by_sample import changed
 from tests.analysis.batching.facts_of import fact_of, fact_or_why_not, facts_of, why_not
 from tests.small import named, parsed
 from tiered import Model, ShapeError, get_pass
+from tiered.analysis.batching import following
 from tiered.analysis.batching.another_size import rebatch
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
@@ -356,6 +357,20 @@ def test_another_possibility_is_tried_where_the_first_one_mixes_samples() -> Non
     assert len(state.edits) == 1
     facts, _ = facts_of(text.replace("axis=0", "axis=1"))
     assert facts["y"] == BatchRows(0)
+
+
+def test_possibilities_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert following.MOST_TRIES == 200
+    text = """(float[1,1,1,3] x) => (float[1,1,1,3] y) <int64[4] s = {1,1,1,3}> {
+        r = Reshape(x, s)  a = Softmax<axis=0>(r)  y = Softmax<axis=1>(a) }"""
+    reason = "it computes a result from several samples: axis {} of '{}' is the batch"
+    for most, expected in (
+        (3, BatchRows(2)),
+        (2, reason.format(1, "a")),
+        (1, reason.format(0, "r")),
+    ):
+        monkeypatch.setattr(following, "MOST_TRIES", most)
+        assert fact_or_why_not(text)[0] == expected, most
 
 
 def test_a_batch_that_only_a_dynamic_shape_decides_is_refused() -> None:

@@ -166,6 +166,7 @@ def test_what_is_equal_for_each_sample(line: str, rows: BatchRows, is_equal: boo
 
 def test_only_small_constants_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ v = Softmax(same) }}"
+    assert uniform_values._LARGEST == 1 << 22
     for largest, is_known in ((6, True), (5, False)):
         monkeypatch.setattr(uniform_values, "_LARGEST", largest)
         assert holds(text, BatchRows(0)) == is_known

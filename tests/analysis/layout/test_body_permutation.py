@@ -138,6 +138,7 @@ def test_a_duplicate_output_of_a_body_is_not_permuted() -> None:
 
 
 def test_a_permutation_stays_if_it_lowers_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_TRIALS == 64
     now = Cost(10, 2)
     for after, most, is_kept, trials in (
         (Cost(10, 1), MAX_TRIALS, True, 5),

@@ -147,7 +147,7 @@ def test_readers_that_need_one_order_share_an_auxiliary_node() -> None:
 def test_proposals_have_a_choice_of_every_operator_and_every_order(text: str) -> None:
     region = region_of(text)
     proposals = region.proposals
-    assert 0 < len(proposals) <= MAX_PROPOSALS
+    assert 0 < len(proposals) <= MAX_PROPOSALS == 6
     for proposal in proposals:
         orders: dict[TensorClass, set[tuple[int, ...]]] = {}
         for operator, number in proposal.items():

@@ -67,6 +67,7 @@ def test_a_chart_is_of_all_bytes_so_far() -> None:
 
 
 def test_a_chart_and_a_page_are_bounded() -> None:
+    assert (FEW, LARGEST, MOST) == (3, 100, 2000)
     section = left_section(left(LARGEST + 1))
     assert len(section.data["chart"].points) == LARGEST
     assert section.data["notes"] == []

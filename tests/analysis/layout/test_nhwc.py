@@ -10,10 +10,13 @@ from tests.small import made_by, named, parsed
 from tiered import Model, Node, Skip, UsageError
 from tiered.analysis.layout.axis_propagation import AxisPropagation, Permuted
 from tiered.analysis.layout.nhwc import (
+    CHANNELS_LAST,
     DOMAIN,
     IMAGE_OPERATORS,
     KEEP,
+    KERNEL_SLOT,
     MICROSOFT,
+    VECTOR_SLOTS,
     _is_plain_resize,
     _writer,
     channels_last,
@@ -339,6 +342,12 @@ def test_a_resize_that_a_function_can_be_written_for() -> None:
 
 def _is_known(known: set[tuple[str, str]], op_type: str, domain: str, dtype: int | None) -> bool:
     return any(op_type.startswith(name) and domain == home for name, home in known)
+
+
+def test_the_places_of_kernels_and_vectors() -> None:
+    assert KERNEL_SLOT == {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "QLinearConv": 3}
+    assert VECTOR_SLOTS == {"Resize": (2, 3)}
+    assert CHANNELS_LAST == {"channels_last": 1}
 
 
 def test_an_operator_is_written_as_the_target_has_it() -> None:

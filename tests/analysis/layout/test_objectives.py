@@ -5,9 +5,13 @@ from tiered.analysis.layout.kernel_times import TRANSPOSE_START
 from tiered.analysis.layout.layout_region import PREFERENCE_PENALTY
 from tiered.analysis.layout.solve import (
     _WORTH,
+    ENUMERATED,
+    LARGE_REGION,
+    WORK,
     _by_bytes,
     _by_count,
     _by_time_and_count,
+    _objectives,
     by_time,
     is_allowed,
     pays,
@@ -31,6 +35,17 @@ def test_what_is_no_worse_is_allowed_and_what_is_better_pays() -> None:
     asked = Cost(PREFERENCE_PENALTY, 4, 100)
     assert is_allowed(Cost(PREFERENCE_PENALTY, 9, 100), asked)
     assert not is_allowed(Cost(PREFERENCE_PENALTY + 1, 4, 100), asked)
+
+
+def test_the_bounds_of_a_search() -> None:
+    assert (ENUMERATED, LARGE_REGION, WORK) == (64, 1000, 4000)
+    assert by_time(Cost(1, 1, 1)) == 2**90 + 2**24 + 1
+    assert _by_bytes(Cost(1, 1, 1)) == 2**90 + 2**24 + 1
+    assert _by_count(Cost(1, 1, 1)) == 2**180 + 2**90 + 1
+    now = Cost(1, 4, 1600)
+    prices = [objective(Cost(0, 1)) >> 90 for objective in _objectives(now)]
+    assert prices == [0, 1600 // 16, 1600 // 4, 0, 2**90]
+    assert PREFERENCE_PENALTY == 2**60
 
 
 def test_the_numbers_that_are_minimised_go_by_one_thing_first() -> None:

@@ -298,6 +298,7 @@ def test_an_equal_constant_in_the_place_of_another_is_no_change(
         (one, None, False),
     ):
         assert search_memory._are_equal_constants(before, after) is expected
+    assert search_memory._SMALL == 1024
     for small, expected in ((8, True), (7, False)):
         monkeypatch.setattr(search_memory, "_SMALL", small)
         assert search_memory._are_equal_constants(one, same) is expected

@@ -65,6 +65,7 @@ def test_operands_in_the_same_order_stop_nothing() -> None:
 def test_a_reason_is_not_looked_for_too_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     text = """(float[2,3,4] x) => (float y) {
         t = Transpose<perm=[2,0,1]>(x)  r = Relu(t)  y = acme.Any(r) }"""
+    assert transpose_report.FAR == 200
     near = "Relu 'r': in that order, more bytes would be moved"
     for far, expected in (
         (1, near),
