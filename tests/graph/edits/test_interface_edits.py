@@ -49,6 +49,26 @@ def test_only_the_producers_of_both_values_are_touched() -> None:
     assert {node.op_type for node in dirty_nodes(edits)} == {"Relu", "Neg"}
 
 
+@pytest.mark.parametrize("way", ["remove_output", "replace_outputs"])
+def test_a_type_that_follows_from_no_operator_is_kept(way: str) -> None:
+    model = parsed("""(float[2] x) => (float[2] y, float[2] z, float[2] u, float[2] x) {
+        y = own.F(x)  z = Neg(x)  u = Abs(x) }""")
+    before = serialized(model)
+    mark, graph = model.mark(), model.main
+    if way == "remove_output":
+        for name in "yzx":
+            graph.remove_output(named(model, name))
+    else:
+        graph.replace_outputs([named(model, "u")])
+    proto = model.to_proto().graph
+    assert [info.name for info in proto.output] == ["u"]
+    assert [info.name for info in proto.value_info] == ["y"]
+    model.forget_types()
+    assert str(named(model, "y").type) == "float[2]"
+    model.undo_to(mark)
+    assert serialized(model) == before
+
+
 def test_what_is_no_output_cannot_be_exchanged() -> None:
     graph, other = main(), main()
     with pytest.raises(ModelError, match="'u' is not an output"):

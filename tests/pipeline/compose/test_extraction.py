@@ -55,6 +55,10 @@ def test_extract_takes_files_protos_and_views(tmp_path: Path) -> None:
         # An input that a node without readers reads, and one that is an output.
         ("(float[2] u, float[2] x, float[2] v) => (float[2] v, float[2] y) {"
          " d = Neg(u)  a = Abs(x)  y = Exp(a) }", ["a"]),
+        # A constant that is an output, and one that both parts read.
+        ("(float[2] x) => (float[2] y, float c, float[2] z) {"
+         " c = Constant<value_float = 2.0>()  k = Constant<value_float = 3.0>()"
+         " a = Mul(x, k)  y = Mul(a, k)  z = Add(y, c) }", ["a"]),
     ],
 )  # fmt: skip
 def test_parts_are_the_model_again(text: str, cuts: list[str]) -> None:

@@ -14,6 +14,7 @@ from tiered.pipeline.compose.merged_dims import (
     free_name,
     reconcile_dims,
 )
+from tiered.testing import parse
 
 
 def equal(*shapes: tuple[str, str]) -> EqualDims:
@@ -72,11 +73,19 @@ def test_the_error_names_both_places() -> None:
     )
 
 
-def test_what_is_no_tensor_has_no_dims() -> None:
-    models = [parsed("(seq(float[N]) s) => (float y) { y = SequenceLength(s) }".replace(
-        "float y", "int64 y")) for _ in range(2)]  # fmt: skip
-    made = EqualDims([(models[0].main.inputs[0], models[1].main.inputs[0])], [])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("seq(float[N])", "seq(float[3])"), ("float[N]", "seq(float[3])"),
+        ("seq(float[3])", "float[N]"), ("float[]", "float[N]"), ("float[N]", "float[]"),
+        ("float[N]", "float"),
+    ],
+)  # fmt: skip
+def test_what_has_no_dims_gives_none(one: str, other: str) -> None:
+    pair = [parsed(f"({each} s) => ({each} y) {{ y = Identity(s) }}") for each in (one, other)]
+    made = EqualDims([(pair[0].main.inputs[0], pair[1].main.inputs[0])], [])
     assert made.of(0, "N") == (None, ["N"], [])
+    assert made.of(1, "N") == (None, [], ["N"])
 
 
 @pytest.mark.parametrize(
@@ -89,8 +98,11 @@ def test_a_free_name_has_a_number_where_it_is_taken(
     assert free_name(name, taken) == expected
 
 
-def dims(info: onnx.ValueInfoProto) -> list[str | int]:
-    return [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim]
+def dims(info: onnx.ValueInfoProto) -> list[str | int] | None:
+    tensor = info.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    return [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
 
 
 def reconciled(first: str, second: str, prefix: str = "") -> tuple[Any, Any]:
@@ -138,9 +150,30 @@ def reconciled(first: str, second: str, prefix: str = "") -> tuple[Any, Any]:
         ("(float[n,?] x) => (float[n,?] u) { u = Neg(x) }",
          "(float[m,3] x) => (float[m,3] y) { y = Abs(x) }", "",
          ([["n", 3], ["n", 0]], [["n", 3], ["n", 3]])),
+        ("(float[] x) => (float[] u) { u = Neg(x) }",
+         "(float[m,3] x) => (float[m,3] y) { y = Abs(x) }", "",
+         ([["m", 3], None], [["m", 3], ["m", 3]])),
+        ("(float[n,3] x) => (float[n,3] u) { u = Neg(x) }",
+         "(float[] x) => (float[] y) { y = Abs(x) }", "",
+         ([["n", 3], ["n", 3]], [None, None])),
+        ("(float[] x) => (float[] u) { u = Neg(x) }", "(float[] x) => (float[] y) { y = Abs(x) }",
+         "", ([None, None], [None, None])),
+        ("(seq(float[n]) x) => (int64 u) { u = SequenceLength(x) }",
+         "(seq(float[n]) x) => (int64 y) { y = SequenceLength(x) }", "",
+         ([None, []], [None, []])),
     ],
 )  # fmt: skip
 def test_both_models_have_the_same_dims(
     first: str, second: str, prefix: str, expected: tuple[Any, Any]
 ) -> None:
     assert reconciled(first, second, prefix) == expected
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_input_without_a_type_stays_without(at: int) -> None:
+    protos = [parse(f"(float[n] x) => (float[n] {name}) {{ {name} = Neg(x) }}") for name in "uy"]
+    protos[at].graph.input[0].ClearField("type")
+    reconcile_dims(protos[0], protos[1], EqualDims([], ["x"]), "")
+    assert [proto.graph.input[0].type.WhichOneof("value") for proto in protos] == (
+        [None, "tensor_type"] if at == 0 else ["tensor_type", None]
+    )

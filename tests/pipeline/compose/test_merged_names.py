@@ -1,5 +1,6 @@
 """The tensors and nodes of a second model get names that the first one does not have."""
 
+import numpy as np
 import onnx
 import pytest
 
@@ -8,6 +9,7 @@ from tiered import ModelError
 from tiered.graph import Model
 from tiered.pipeline.compose.connections import joints
 from tiered.pipeline.compose.merged_names import rename_nodes, rename_tensors
+from tiered.testing import parse
 
 FIRST = """(float[2] x) => (float[2] h) <float[2] w = {1,2}> { t = Add(x, w)  h = Neg(t) }"""
 
@@ -77,6 +79,8 @@ def test_inner_tensors_of_the_first_model_make_room_for_outputs_of_the_second() 
          "both models have a tensor 'x', which is an output of the second; rename it, or give a"),
         ("(float[2] a, float[2] t) => (float[2] y) { y = Add(a, t) }",
          "input 't' of the second model is a tensor of the first; connect or rename it"),
+        ("(float[2] a, float[2] h) => (float[2] y) { y = Add(a, h) }",
+         "input 'h' of the second model is a tensor of the first; connect or rename it"),
     ],
 )  # fmt: skip
 def test_names_of_the_interface_that_are_taken_are_an_error(second: str, because: str) -> None:
@@ -113,6 +117,31 @@ def test_names_in_bodies_count() -> None:
         else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
     _, two, _ = renamed("(float[2] h) => (float[2] y) { p = Abs(h)  y = Neg(p) }", first)
     assert values(two) == ["h", "p_1", "y"]
+
+
+def test_a_name_in_a_body_of_the_second_model_makes_room() -> None:
+    second = """(float[2] a, bool c) => (float[2] y) { y = If(c) <
+        then_branch = t () => (float[2] h) { h = Neg(a) },
+        else_branch = e () => (float[2] t) { t = Abs(a) }> }"""
+    _, two, _ = renamed(second, connect={"h": "a"})
+    (node,) = two.main.nodes
+    assert values(two) == ["c", "h", "y"]
+    assert [sorted(body.values) for body in node.bodies] == [["h_1"], ["t"]]
+    assert [[value.name for value in body.nodes[0].reads] for body in node.bodies] == [["h"]] * 2
+
+
+def test_sparse_weights_are_not_one() -> None:
+    models = []
+    for text in (FIRST, "(float[2] h) => (float[2] y) <float[2] w = {1,2}> { y = Mul(h, w) }"):
+        proto = parse(text)
+        indices = onnx.numpy_helper.from_array(np.array([0, 1], np.int64), "indices")
+        proto.graph.sparse_initializer.append(
+            onnx.helper.make_sparse_tensor(proto.graph.initializer.pop(), indices, [2])
+        )
+        models.append(Model.from_proto(proto))
+    made = joints(models[0], models[1], None, prefix="", may_be_apart=True)
+    assert rename_tensors(models[0], models[1], made, "") == ["h"]
+    assert values(models[1]) == ["h", "w_1", "y"]
 
 
 def nodes(prefix: str, *taken: str) -> list[str]:

@@ -41,6 +41,13 @@ def test_names_functions_and_dims_are_reconciled() -> None:
     assert names(tiered.merge(parse(A), parse(B), keep=True).graph.output) == ["h", "q", "y"]
 
 
+def test_an_input_that_is_an_output_is_connected() -> None:
+    one = parse("(float[2] x) => (float[2] x, float[2] g) { g = Neg(x) }")
+    made = tiered.merge(one, parse(TWO), connect={"x": "h"}).graph
+    assert (names(made.input), names(made.output)) == (["x"], ["g", "y"])
+    assert [list(node.input) for node in made.node] == [["x"], ["x"]]
+
+
 def test_names_decide_what_is_connected() -> None:
     one = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
     two = parse("(float[2] a) => (float[2] b) { b = Abs(a) }")
@@ -179,6 +186,34 @@ def test_equal_functions_are_one_and_others_get_a_name(operator: str, count: int
     np.testing.assert_allclose(Session(made).run({"x": x})["y"], expected, rtol=1e-6)
 
 
+def test_functions_of_both_models_are_there() -> None:
+    one = FUNCTION.replace("IN", "x").replace("OUT", "h").replace("OP", "Neg")
+    two = FUNCTION.replace("IN", "h").replace("OUT", "y").replace("OP", "Exp").replace("f (", "g (")
+    two = two.replace("own.f(", "own.g(")
+    made = tiered.merge(parse(one), parse(two))
+    assert [(f.name, f.node[0].op_type) for f in made.functions] == [("f", "Neg"), ("g", "Exp")]
+    assert [node.op_type for node in made.graph.node] == ["f", "g"]
+
+
+def test_types_and_annotations_of_both_models_are_there_once() -> None:
+    one = parse("""(float[2] x) => (float[2] h, float[2] g) <float[2] w = {1,2}, float[2] a> {
+        a = Add(x, w)  h = own.F(a)  g = Neg(a) }""")
+    two = parse("""(float[2] h, float[2] g) => (float[2] y) <float[2] w = {1,2}, float[2] b> {
+        b = Add(h, w)  c = Add(b, g)  y = own.G(c) }""")
+    for proto, noted in ((one, "axh"), (two, "bhwy")):
+        for name in noted:
+            entry = proto.graph.quantization_annotation.add(tensor_name=name)
+            entry.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="w")
+    two.graph.value_info.extend([*two.graph.input[:1]])
+    graph = tiered.merge(one, two).graph
+    # The type of h follows from no operator: it would be lost.
+    assert names(graph.value_info) == ["a", "h", "b"]
+    assert [entry.tensor_name for entry in graph.quantization_annotation] == [*"axhbwy"]
+    assert names(tiered.merge(one, two, keep=True).graph.value_info) == ["a", "b"]
+    one.graph.value_info.extend([*one.graph.output[:1]])
+    assert names(tiered.merge(one, two).graph.value_info) == ["a", "h", "b"]
+
+
 def test_inputs_of_equal_name_are_one_input_and_bodies_keep_their_meaning() -> None:
     one = parse("(float[2] x, bool c) => (float[2] h) { t = Neg(x)  h = Abs(t) }")
     two = parse(
@@ -201,7 +236,11 @@ def test_weights_in_other_folders_are_found(tmp_path: Path) -> None:
     two = loaded_apart(parse(B), tmp_path / "b")
     made = tiered.merge(one, two)
     h = np.add(X, [1, 2, 3, 4])
-    np.testing.assert_array_equal(Session(made).run({"x": X})["y"], np.maximum(h * [5, 6, 7, 8], 0))
+    expected = np.maximum(h * [5, 6, 7, 8], 0)
+    np.testing.assert_array_equal(Session(made).run({"x": X})["y"], expected)
+    for first, second in ((one, parse(B)), (parse(A), two)):
+        made = tiered.merge(first, second)
+        np.testing.assert_array_equal(Session(made).run({"x": X})["y"], expected)
 
 
 @pytest.mark.parametrize(

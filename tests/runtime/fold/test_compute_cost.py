@@ -134,6 +134,10 @@ def needs(nodes: str, most: int = 1 << 40, *, ahead: bool = False) -> object:
         ("y = Compress(a, m)", {"a": 48, "m": 3, "y": 2 * 12 * 4}),
         ("y = NonZero(n)", {"n": 8, "y": 8}),
         ("y = SequenceConstruct(a)", "a dtype cannot be computed"),
+        ("b = Tile(a, k)  y = NonZero(b)", None),
+        ("q, y = Loop(n, on, two) <body = b (int64 at, bool c, int64[2] p) =>"
+         " (bool o, int64[2] r, int64[2] s) { o = Less(at, n)  r = Abs(p)  s = Neg(p) }>",
+         "the size of the result is not known beforehand"),
     ],
 )  # fmt: skip
 def test_a_node_needs_its_operands_and_results(nodes: str, expected: object) -> None:
@@ -221,6 +225,19 @@ def test_a_node_that_depends_on_a_parameter_of_its_function_is_not_computed() ->
     (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
     for node in function.nodes[0], function.nodes[2]:
         assert "parameter" in str(needs_of(node, {}, 99))
+
+
+def test_a_scan_of_a_parameter_of_its_function_runs_an_unknown_number_of_times() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (float[3,2] x) => (float[3,2] y) { y = f.F<n = 1>(x) }
+        <domain: "f", opset_import: ["" : 21]> F <n> (v) => (u) {
+            c = Constant<value = float[3,2] {1,2,3,4,5,6}>()
+            u = Scan<num_scan_inputs HERE, body = b (float[2] p) => (float[2] q) { q = Neg(p) }>(c)
+        }"""
+    for written, expected in (("= 1", 3 * (2 + 1024)), (": int = @n", None)):
+        proto = onnx.parser.parse_model(text.replace("HERE", written))
+        (function,) = Model.from_proto(proto).functions
+        assert work_of(function.nodes[1]) == expected
 
 
 def test_sizes_that_are_known_are_not_asked_for_again() -> None:

@@ -252,6 +252,10 @@ def test_a_node_whose_other_outputs_are_read_is_not_freed() -> None:
     )
     assert freed(split.replace("OTHER", "c")) == 0
     assert freed(split.replace("OTHER", "x")) == size_of(split.replace("OTHER", "x"), "b") + 8
+    behind = split.replace("b, c", "a, c").replace("d = ", "b = Abs(a)  d = ")
+    for other, names in (("c", "b"), ("x", "ab")):
+        text = behind.replace("OTHER", other)
+        assert freed(text) == size_of(text, *names) + (8 if other == "x" else 0)
 
 
 def test_only_so_many_nodes_are_looked_at() -> None:

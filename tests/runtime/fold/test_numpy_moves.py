@@ -72,6 +72,7 @@ LEFT = [
     "r = Where(w, w, v)",  # no condition
     "r = Where(t, w, n)",  # of two dtypes
     "a, r = Split<axis=0, num_outputs=2>(w)",
+    "r = Concat<axis=1>(w, , v)",  # an absent operand
 ]
 
 
@@ -138,6 +139,23 @@ def test_a_constant_of_too_few_bytes_is_left_to_onnxruntime() -> None:
         if tensor.name == "w":
             tensor.raw_data = b"short"
     assert by_numpy(Model.from_proto(proto).main.values["r"]) is None
+
+
+def test_sparse_constants_are_left_to_onnxruntime() -> None:
+    proto = model("r = Transpose(s)")
+    values = numpy_helper.from_array(np.array([5], np.float32), "s")
+    indices = numpy_helper.from_array(np.array([1]))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
+    assert by_numpy(Model.from_proto(proto).main.values["r"]) is None
+
+
+def test_a_parameter_of_a_function_is_not_known() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (float[2] x) => (float[2] y) { y = f.F<axis = 0>(x) }
+        <domain: "f", opset_import: ["" : 21]> F <axis> (v) => (r) {
+            c = Constant<value = float[2] {1,2}>()  r = Flatten<axis : int = @axis>(c) }"""
+    (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
+    assert by_numpy(function.values["r"]) is None
 
 
 def test_a_model_with_transposed_weights_needs_no_runtime() -> None:

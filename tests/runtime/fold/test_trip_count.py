@@ -168,6 +168,22 @@ def test_operators_that_compute_the_same_bits_everywhere() -> None:
         assert _is_exact(parsed(text).main.nodes[-1]) is expected, call
 
 
+@pytest.mark.parametrize(
+    ("counter", "condition", "count"),
+    # onnxruntime gives a body the condition as a scalar.
+    [("int64[1]", "bool", 4), ("int64[]", "bool[]", 4), ("int64[1]", "bool[1]", BODY_DECIDES)],
+)
+def test_a_body_may_declare_its_counter_as_a_list(
+    counter: str, condition: str, count: int | str
+) -> None:
+    proto = _unchecked(
+        f"""(float x) => (float z) <{CONSTANTS}, int64[1] goal = {{3}}> {{ z = Neg(x)
+        y = Loop(, , one)<body = g ({counter} i, {condition} k, int64 s) => (bool[1] go, int64 t) {{
+            t = Add(s, one)  e = Where(k, i, five)  go = Less(e, goal) }}> }}"""
+    )
+    assert trip_count_of(Model.from_proto(proto).main.nodes[-1], 20) == count
+
+
 def test_a_cast_to_a_parameter_of_its_function_is_not_known() -> None:
     text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
         g (int64 x) => (float y) { y = f.F<to = 1>(x) }

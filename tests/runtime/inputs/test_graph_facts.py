@@ -1,9 +1,12 @@
 """What the search for constraints asks of values: sizes that follow or are declared, numbers."""
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 
-from tests.small import named, parsed
+from tests.small import loaded_apart, named, parsed
 from tiered.graph import Model
 from tiered.runtime.inputs.graph_facts import axis_size, numbers_of, shape_of
 from tiered.testing import parse
@@ -33,6 +36,25 @@ def test_a_declared_size_fills_what_does_not_follow() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        # What follows counts where the declaration has another rank, or none.
+        ("(float[2,N] x) => (float[2,3,4] y) { y = Neg(x) }", (2, None)),
+        ("(float[2,N] x) => (float[] y) { y = Neg(x) }", (2, None)),
+        ("(float[M,N] x) => (float[M,0] y) { y = Neg(x) }", (None, 0)),
+        ("(float[] x) => (float[] y) { y = Neg(x) }", None),
+        ("(seq(float[3]) x) => (seq(float[3]) y) { y = Identity(x) }", None),
+    ],
+)
+def test_a_declaration_does_not_replace_what_follows(
+    text: str, shape: tuple[int | None, ...] | None
+) -> None:
+    value = named(parsed(text), "y")
+    assert shape_of(value) == shape
+    assert axis_size(value, 0) == (shape and shape[0])
+
+
+@pytest.mark.parametrize(
     ("axis", "size"), [(0, 2), (1, None), (-1, None), (-2, 2), (2, None), (-3, None)]
 )
 def test_an_axis_that_is_not_there_has_no_size(axis: int, size: int | None) -> None:
@@ -47,3 +69,13 @@ def test_numbers_of_small_constants_and_defaults_are_read() -> None:
     large = model.main.constant(np.zeros(1025, np.float32))
     assert numbers_of(large) is None
     assert numbers_of(model.main.constant(np.zeros(1024, np.float32))) is not None
+
+
+def test_numbers_that_are_sparse_or_on_disk_are_not_read(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }"
+    assert numbers_of(named(loaded_apart(parse(text), tmp_path), "w")) is None
+    proto = parse(text)
+    values = proto.graph.initializer.pop()
+    indices = onnx.numpy_helper.from_array(np.array([0, 1], np.int64), "indices")
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
+    assert numbers_of(named(Model.from_proto(proto), "w")) is None

@@ -212,6 +212,7 @@ def remove_output(graph: Graph, value: Value) -> None:
     """
     shown = _Shown(graph._outputs, graph._output_infos)
     graph.set_graph_outputs(*shown.without(value, f"output of graph {graph.name!r}"))
+    _keep_untold(graph, shown)
 
 
 def replace_outputs(graph: Graph, values: Sequence[Value]) -> None:
@@ -223,11 +224,28 @@ def replace_outputs(graph: Graph, values: Sequence[Value]) -> None:
         ModelError: a value is not visible in the graph, or its dtype is unknown.
     """
     infos: list[onnx.ValueInfoProto] = []
+    before = _Shown(graph._outputs, graph._output_infos)
     if not graph.is_function:
         # Of a value that is returned twice the first declaration stays.
         stated = dict(zip(reversed(graph._outputs), reversed(graph._output_infos), strict=True))
         infos = [stated[each] if each in stated else _declared(graph, each) for each in values]
     graph.set_graph_outputs(values, infos)
+    _keep_untold(graph, before)
+
+
+def _keep_untold(graph: Graph, before: _Shown) -> None:
+    """Keep the types of former outputs that do not follow from their operators, as value_info."""
+    found = [
+        (value, info)
+        for value, info in zip(before.values, before.infos, strict=False)
+        if value.graph is graph
+        and graph not in value.output_of
+        and value.declared is None
+        and value.producer is not None
+        and value.producer.schema is None
+    ]
+    if found:
+        set_declarations(graph, found, keep=len(graph.declarations))
 
 
 def order_outputs(graph: Graph, order: Sequence[Value]) -> None:

@@ -100,7 +100,6 @@ def merged_model(
     common = joints(first, second, connect, prefix=prefix, may_be_apart=mark is not None)
     sources = {target.name: source.name for source, target in common.connected}
     shown = {value: value.name for value in (*second.main.inputs, *second.main.outputs)}
-    connected = [source.name for source, _ in common.connected]
     dims = equal_dims(common)
     known = {*rename_tensors(first, second, common, prefix)}
     protos = [export_model(model, is_bare=True) for model in (first, second)]
@@ -110,8 +109,13 @@ def merged_model(
     reconcile_dims(protos[0], protos[1], dims, prefix)
     rename_nodes(protos[1], {node.name for node in nodes_of(protos[0])}, prefix)
     _add_functions(*protos)
-    dropped = {name for name in connected if mark is None or not mark.keeps(name)}
-    _append(*protos, dropped=set() if keep else dropped, known=known)
+    inner = [
+        source
+        for source, _ in common.connected
+        if not keep and (mark is None or not mark.keeps(source.name))
+    ]
+    untold = {value.name for value in inner if value.producer and value.producer.schema is None}
+    _append(*protos, dropped={value.name for value in inner}, untold=untold, known=known)
     made = Model.from_proto(protos[0], folder=first.folder)
     finish(made, mark, keep=keep)
     made.refresh_types()
@@ -209,7 +213,12 @@ def _bytes(proto: onnx.FunctionProto) -> bytes:
 
 
 def _append(
-    first: onnx.ModelProto, second: onnx.ModelProto, *, dropped: set[str], known: set[str]
+    first: onnx.ModelProto,
+    second: onnx.ModelProto,
+    *,
+    dropped: set[str],
+    untold: set[str],
+    known: set[str],
 ) -> None:
     """Add the contents of the second model to the first.
 
@@ -217,17 +226,21 @@ def _append(
         first: the first model.
         second: the second model, with its final names.
         dropped: outputs of the first model that are no outputs any more.
+        untold: those of them whose types do not follow from their operators.
         known: tensors of the second model that the first one has.
     """
     if second.training_info:
         raise ModelError("the second model has training graphs, which cannot be merged")
     graph, other = first.graph, second.graph
+    missing = untold - {info.name for info in graph.value_info}
+    graph.value_info.extend(info for info in graph.output if info.name in missing)
     _keep(graph.output, lambda info: info.name not in dropped)
     graph.input.extend(info for info in other.input if info.name not in known)
     shared = {tensor.name for tensor in other.initializer if tensor.name in known}
     _keep(other.initializer, lambda tensor: tensor.name not in shared)
     _keep(other.value_info, lambda info: info.name not in known)
-    shown = [each for each in other.quantization_annotation if each.tensor_name not in shared]
+    annotated = {each.tensor_name for each in graph.quantization_annotation}
+    shown = [each for each in other.quantization_annotation if each.tensor_name not in annotated]
     del other.quantization_annotation[:]
     other.quantization_annotation.extend(shown)
     for field in _FIELDS:
