@@ -457,3 +457,91 @@ def test_what_another_user_of_such_a_value_makes_possible_is_done() -> None:
     given = _many_users(70, "Neg")
     law("last_first", op.Neg(var.x), last_first).apply(given)
     assert "Neg" not in ops(given)
+
+
+# --- the gate, and outputs ------------------------------------------------------------------------
+
+FOUR = "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Neg(a)  c = Neg(b)  y = Neg(c) }"
+
+
+def gated(limit: int | None, chosen: str) -> tuple[str, list[str], list[str]]:
+    """Return the operators after rewrites that a gate lets pass, those it saw, and the reasons."""
+    given, skipped, seen = model(FOUR), list[str](), list[str]()
+    given.gate.limit, given.gate.pass_name = limit, "a_pass"
+    if chosen:
+        given.gate.chosen = lambda at: at[0] == "a_pass" and at[1] in chosen
+    given.gate.listeners.append(
+        lambda made: seen.append(f"{made.number} {made.law} {made.node_name} {made.graph.name}")
+    )
+    negs = Rule("negs", op.Neg(var.x), lambda graph, x: graph.op.Exp(x), "law")
+    apply_rule(negs, given, {}, on_skip=lambda node, why: skipped.append(f"{node.label}: {why}"))
+    return " ".join(ops(given)), seen, [*dict.fromkeys(skipped)]
+
+
+def test_a_limit_and_a_choice_of_rewrites() -> None:
+    because = "not among the rewrites that are tried"
+    for limit, chosen, made, nodes, declined in (
+        (None, "", "Exp Exp Exp Exp", "abcy", ""), (0, "", "Neg Neg Neg Neg", "", ""),
+        (1, "", "Exp Neg Neg Neg", "a", ""), (3, "", "Exp Exp Exp Neg", "abc", ""),
+        (None, "node_b node_y", "Neg Exp Neg Exp", "by", "ac"),
+        (1, "node_b node_y", "Neg Exp Neg Neg", "b", "a"),
+    ):  # fmt: skip
+        seen = [f"{number} law node_{name} g" for number, name in enumerate(nodes, 1)]
+        skipped = [f"node_{name}: {because}" for name in declined]
+        assert gated(limit, chosen) == (made, seen, skipped), (limit, chosen)
+
+
+def test_once_visits_only_the_nodes_that_were_there() -> None:
+    rule = Rule("once", op.Neg(var.x), lambda graph, x: graph.op.Neg(graph.op.Neg(x)), "law")
+    given = model(FOUR)
+    apply_rule(rule, given, {}, once=True)
+    assert ops(given) == ["Neg"] * 8
+
+
+def test_an_output_that_a_rule_returns_nothing_for_is_unused() -> None:
+    text = """g (float[4] x) => (float[2] y, float[2] z) {{
+        {} = Split<axis=0, num_outputs=2>(x)  y = Abs({})  z = Abs({}) }}"""
+    split = op.Split(var.x, axis=0, num_outputs=2)
+    alone = law("alone", split, lambda graph, x: (graph.op.Neg(x), None))
+    both = law("both", split, lambda graph, x: (graph.op.Neg(x), graph.op.Exp(x)))
+    for rule, outputs, reads, expected in (
+        (alone, "a, b", "ab", "output 'b' of 'node_a' is used; return a value"),
+        (alone, "a, b", "aa", ["Abs", "Abs", "Neg"]),
+        (alone, "a, ", "aa", ["Abs", "Abs", "Neg"]),
+        (both, "a, b", "ab", ["Abs", "Abs", "Exp", "Neg"]),
+    ):
+        given = model(text.format(outputs, *reads))
+        before = content(given)
+        if isinstance(expected, list):
+            rule.apply(given)
+            assert sorted(ops(given)) == expected
+            continue
+        with pytest.raises(PassError) as caught:
+            rule.apply(given)
+        assert str(caught.value).startswith(expected)
+        assert content(given) == before
+
+
+def test_what_cannot_replace_an_output_is_a_reason() -> None:
+    drop = Rule("drop", op.Identity(var.x) | op.Neg(var.x), lambda graph, x: x, "law")
+    own = "a graph output needs a node of its own"
+    for text, expected, reasons in (
+        ("(float[2] x) => (float[2] y) { y = Identity(x) }", ["Identity"], [own]),
+        ("(float[2] x) => (float[2] y) { y = Neg(x) }", ["Identity"], [own]),
+        ("(float[2] x) => (float[2] y) { a = Abs(x)  y = Identity(a) }", ["Abs"], []),
+        ("(uint4[2] x) => (uint4[2] y) { y = Neg(x) }", ["Neg"], [own]),
+        ("""(float[2] x, bool p) => (float[2] y) { h = Abs(x)  y = If(p) <
+            then_branch = t () => (float[2] u) { u = Identity(h) },
+            else_branch = e () => (float[2] v) { v = Abs(h) }> }""", ["Abs", "If"], [own]),
+    ):  # fmt: skip
+        given, skipped = parsed(text), list[str]()
+        apply_rule(drop, given, {}, on_skip=lambda _, why: skipped.append(str(why)))  # noqa: B023  # called at once
+        assert (ops(given), skipped) == (expected, reasons), text
+
+
+@pytest.mark.parametrize("result", [None, "ab"])
+def test_several_roots_need_several_values(result: object) -> None:
+    wrong = law("wrong", op.Relu(var.x) & op.Neg(var.x), lambda graph, x: result or x)
+    view = model("g (float[2] x) => (float[2] y, float[2] z) { y = Relu(x) z = Neg(x) }")
+    with pytest.raises(PassError, match="wrong must return one value for each of 2 roots"):
+        wrong.apply(view)
