@@ -12,6 +12,6 @@ def eliminate_nop_cast(graph: Graph, x: Value, node: Node) -> Value | Skip:
         return Skip("a dtype is not known")
     if x.dtype != to:
         return Skip("the dtype changes")
-    if to == DataType.FLOAT8E5M2 and node.attr("saturate", 1):
+    if to == DataType.FLOAT8E5M2 and node.attr("saturate", True):
         return Skip("it makes infinities finite")  # on onnx.reference; of float8 only e5m2 has any
     return x

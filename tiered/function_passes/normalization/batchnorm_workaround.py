@@ -31,7 +31,7 @@ def _refusal(node: Node) -> Skip | None:
         return Skip("{}", node.parameter_reason)
     if node.attr("training_mode", 0):
         return Skip("it is in training mode")
-    if not node.attr("spatial", 1):
+    if not node.attr("spatial", True):
         return Skip("its statistics are not per channel")
     if node.version < 14 and len(node.outputs) > 1:
         return Skip("before opset 14 its outputs put it in training mode")

@@ -182,7 +182,7 @@ class _Types:
             return None
         is_bipolar = node.op_type == "BipolarQuant" or (
             node.op_type == "Quant"
-            and bool(node.attr("signed", 1))
+            and bool(node.attr("signed", True))
             and self._number_of(node.given(3)) == 1
         )
         scale = node.given(4 if len(node.inputs) == 7 else 1)

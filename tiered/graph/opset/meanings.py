@@ -134,7 +134,7 @@ def _made_dtype(form: OperatorForm) -> int | None:
 
 def _check_infinities(form: OperatorForm) -> None:
     """Cast and CastLike: an infinity saturates in the float8 types without one since 24."""
-    if _made_dtype(form) in _FNUZ and form.attributes.get("saturate", 1):
+    if _made_dtype(form) in _FNUZ and form.attributes.get("saturate", True):
         raise form.declines("makes NaN of infinities before opset 24")
 
 

@@ -88,6 +88,6 @@ def _batch_normalization(node: Node) -> AxisMap:
     labels = own_labels(node, 2)
     if node.attr("training_mode", 0) or any(node.outputs[1:]):
         raise NoMap("it is in training mode")
-    if not node.attr("spatial", 1):
+    if not node.attr("spatial", True):
         raise NoMap("it has a scale for each element")
     return AxisMap((labels, *((1,),) * (len(node.operands) - 1)), (labels,))

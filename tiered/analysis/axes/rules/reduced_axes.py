@@ -114,6 +114,6 @@ def _reduction(node: Node) -> AxisMap:
         raise NoMap(str(axes))
     if axes and not 0 <= axes[0] <= axes[-1] < len(labels):
         raise NoMap("its axes are out of range")
-    kept = labels if node.attr("keepdims", 1) else tuple(at for at in labels if at not in axes)
+    kept = labels if node.attr("keepdims", True) else tuple(at for at in labels if at not in axes)
     others = (None,) * (len(node.operands) - 1)
     return AxisMap((labels, *others), (kept,), all_of(IteratorKind.REDUCTION, axes))

@@ -74,7 +74,7 @@ def split(state: Following, node: Node) -> Fact:
     axis = node.attr("axis", 0) % rank
     if axis == rows.axis:
         raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
-    is_gone = node.input(1) is None and not node.attr("keepdims", 1)
+    is_gone = node.input(1) is None and not node.attr("keepdims", True)
     return rows.on(rows.axis - (is_gone and axis < rows.axis))
 
 

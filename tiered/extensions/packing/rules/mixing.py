@@ -81,7 +81,7 @@ def reduction(state: Interpretation, node: Node) -> AbstractTensor | tuple[Abstr
         raise PackingRefusal(str(axes))
     if not any(x.roles[axis] for axis in axes):
         return mapped(state, node)
-    keeps = bool(node.attr("keepdims", 1))
+    keeps = bool(node.attr("keepdims", True))
     if node.is_op("ArgMax") and x.roles == (AxisRole.BATCH, AxisRole.TOKEN) and not keeps:
         return _chosen(node, list(axes))
     if node.is_op("ArgMax") or len(axes) != 1:

@@ -40,7 +40,7 @@ def quantized_integers(call: RangeCall) -> Interval | None:
         bits = _bits(call, 3)
         if bits is None:
             return None
-        if bits == 1 and node.attr("signed", 1):
+        if bits == 1 and node.attr("signed", True):
             return Interval(-1, 1)
         found = _rounded(_shifted(call))
         return _limited(node, found, bits, default_narrow=1)
@@ -107,6 +107,6 @@ def _rounded(found: Interval) -> Interval:
 
 
 def _limited(node: Node, found: Interval, bits: int, *, default_narrow: int) -> Interval:
-    signed, narrow = bool(node.attr("signed", 1)), bool(node.attr("narrow", default_narrow))
+    signed, narrow = bool(node.attr("signed", True)), bool(node.attr("narrow", default_narrow))
     low, high = limits_of(bits, signed=signed, narrow=narrow)
     return clamp(found, low, high)

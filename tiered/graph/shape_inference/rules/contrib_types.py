@@ -289,7 +289,7 @@ def _dtype_alone(node: Node, output: _Output) -> ValueType | None:
 @_rule("MurmurHash3")
 def _hashes(node: Node) -> ValueType | None:
     """Each element has one hash."""
-    is_signed = not node.attributes.get("positive", 1)
+    is_signed = not node.attributes.get("positive", True)
     return tensor_type(DataType.INT32 if is_signed else DataType.UINT32, operand(node, 0).shape)
 
 
