@@ -5,6 +5,7 @@ import pytest
 from tiered.analysis.layout.cost import Cost
 from tiered.analysis.layout.layout_page import FEW, LARGEST, MOST, layout_page, left_section
 from tiered.analysis.layout.transpose_report import LayoutReport, LeftTranspose
+from tiered.support.pages.charts import Chart, Point, Tick
 
 
 def left(count: int, nbytes: int = 1000) -> list[LeftTranspose]:
@@ -34,9 +35,9 @@ def test_a_row_has_the_share_of_the_bytes_and_what_blocks() -> None:
     assert table.headers == (
         "name", "perm", "bytes", "share", "blocked above by", "blocked below by",
     )  # fmt: skip
-    assert [row[:2] + row[3:] for row in table.rows] == [
-        ("t0", "0,2,1", "66.7%", "input 'x'", "output 'y'"),
-        ("t1", "0,2,1", "33.3%", "input 'x'", "output 'y'"),
+    assert table.rows == [
+        ("t0", "0,2,1", "2.0 KiB", "66.7%", "input 'x'", "output 'y'"),
+        ("t1", "0,2,1", "1000 B", "33.3%", "input 'x'", "output 'y'"),
     ]
     assert section.data["notes"] == []
 
@@ -52,18 +53,20 @@ def test_a_few_transposes_have_no_chart(count: int, has_chart: bool) -> None:
 
 
 def test_a_chart_is_of_all_bytes_so_far() -> None:
-    section = left_section(left(3))
-    chart = section.data["chart"]
-    assert chart.name == "Share of the bytes that the 3 largest Transposes move"
-    assert len(chart.points) == 3
-    assert [point.about.partition(":")[0] for point in chart.points] == ["t0", "t1", "t2"]
-    heights = [point.y for point in chart.points]
-    assert heights == sorted(heights, reverse=True)
-    top, bottom = chart.ticks[-1].at, chart.ticks[0].at
-    assert heights[-1] == top
     # 3 of 6 parts, then 5.
-    assert heights[0] == pytest.approx((top + bottom) / 2, abs=0.1)
-    assert [tick.label for tick in chart.ticks] == ["0%", "25%", "50%", "75%", "100%"]
+    points = (
+        Point(362.7, 124.0, "t0: 2.9 KiB"), Point(653.3, 57.3, "t1: 2.0 KiB"),
+        Point(944.0, 24.0, "t2: 1000 B"),
+    )  # fmt: skip
+    ticks = zip((224.0, 174.0, 124.0, 74.0, 24.0), (0, 25, 50, 75, 100), strict=True)
+    assert left_section(left(3)).data["chart"] == Chart(
+        "Share of the bytes that the 3 largest Transposes move",
+        "Transposes, most bytes first",
+        "bytes",
+        tuple(Tick(at, f"{part}%") for at, part in ticks),
+        points,
+        "72,224 362.7,124 653.3,57.3 944,24",
+    )
 
 
 def test_a_chart_and_a_page_are_bounded() -> None:

@@ -61,7 +61,7 @@ def _fused_convolution(node: Node) -> AxisMap:
 def _skip_normalization(node: Node) -> AxisMap:
     """The norm of a sum along the last axis; the second operand may broadcast."""
     labels = own_labels(node)
-    vectors = tuple(None if value is None else labels[-1:] for value in node.operands[2:])
+    vectors = (labels[-1:],) * (len(node.operands) - 2)
     inputs = (labels, broadcast(node.operands[1], labels), *vectors)
     # The mean, the deviation, the sum; the first two have one element along the last axis.
     kinds = all_of(IteratorKind.REDUCTION, labels[-1:])
