@@ -94,3 +94,19 @@ def test_resize_of_a_region() -> None:
         '{ y = Resize <mode = "linear", axes = [2,3], extrapolation_value = 10.0, '
         'coordinate_transformation_mode = "tf_crop_and_resize"> (x, r, "", s) }'
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "operands"),
+    [
+        ('coordinate_transformation_mode = "tf_crop_and_resize"', 'x, r, "", s'),
+        ('coordinate_transformation_mode = "asymmetric"', 'x, "", k'),
+        ('keep_aspect_ratio_policy = "not_larger"', 'x, "", "", p'),
+    ],
+)
+def test_elements_may_move_along_an_axis_that_keeps_its_size(settings: str, operands: str) -> None:
+    check(
+        "(double[1,1,4,5] x) => (double[1,1,P,Q] y) <float[4] r = {0.2,0,0.8,1}, "
+        "int64[2] s = {4,5}, float[2] k = {1.2,1}, int64[2] p = {4,4}> "
+        f'{{ y = Resize <mode = "linear", axes = [2,3], {settings}> ({operands}) }}'
+    )

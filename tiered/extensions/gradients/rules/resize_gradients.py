@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,25 +11,45 @@ from tiered.extensions.gradients.expression import Expr
 from tiered.extensions.gradients.rule_registry import Step, gradient_rule
 from tiered.graph import DataType
 
+_CROP: Final = "tf_crop_and_resize"
+
 
 @gradient_rule("Resize", "Upsample")
 def resize(step: Step) -> Sequence[Expr | None]:
     """dx = g M, with the matrix M of each resized axis
 
-    A Resize treats each axis by itself: its matrix is the Resize of the identity matrix.
+    A Resize treats each axis by itself: its matrix is the Resize of the identity matrix. By a scale
+    of 1.2, an axis of 4 keeps its size, but not its elements.
     """
     attributes = _attributes(step)
     rank, dx = step.x.rank, step.g
     written = attributes.pop("axes", None)
     axes = range(rank) if written is None else [int(at) % rank for at in written]
     for place, axis in enumerate(axes):
-        size = step.x.value.dim(axis)
-        if isinstance(size, int) and size == step.y.value.dim(axis):
+        if _stays(step, axis, place):
             continue
         last = [*(at for at in range(rank) if at != axis), axis]
         product = dx.transpose(last) @ _matrix(step, axis, place, attributes)
         dx = product.transpose(np.argsort(last).tolist())
     return (dx,)
+
+
+def _stays(step: Step, axis: int, place: int) -> bool:
+    """Return whether elements stay where they are along an axis: an equal size is not enough."""
+    attributes = step.node.attributes
+    mode = attributes.get("coordinate_transformation_mode")
+    policy = attributes.get("keep_aspect_ratio_policy", "stretch")
+    if mode == "tf_half_pixel_for_nn" or policy != "stretch":
+        return False
+    if mode == _CROP:
+        rois = step.operand(1).value.const
+        if rois is None or rois[place] != 0 or rois[len(rois) // 2 + place] != 1:
+            return False
+    scales = step.node.operand("scales")
+    if scales is not None and scales.dim(0) != 0:
+        return scales.const is not None and bool(scales.const[place] == 1)
+    size = step.x.value.dim(axis)
+    return size is not None and size == step.y.value.dim(axis)
 
 
 def _attributes(step: Step) -> dict[str, Any]:
@@ -55,7 +75,7 @@ def _matrix(step: Step, axis: int, place: int, attributes: dict[str, Any]) -> Ex
     if str(step.node.attr("keep_aspect_ratio_policy", "stretch")) != "stretch":
         return _matrix_of_policy(step, axis, identity, attributes)
     region = None
-    if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+    if attributes.get("coordinate_transformation_mode") == _CROP:
         rois, count = step.operand(1), step.operand(1).dim(0) / 2
         start = rois.call("Slice", rois, [place], [place + 1], [0])
         end = rois.call("Gather", rois, count + place, axis=0)
