@@ -297,6 +297,15 @@ def test_a_target_may_have_an_operator_with_channels_last() -> None:
     assert not model.functions
 
 
+def test_the_other_operands_of_such_an_operator_stay() -> None:
+    text = """(uint8[1,2,4,4] x, float s, uint8 z, uint8[3,2,1,1] w, float t, uint8 u, float v,
+        uint8 q, int32[3] b) => (uint8[1,3,4,4] y) { y = QLinearConv(x, s, z, w, t, u, v, q, b) }"""
+    (node,) = (each for each in written(text, "all").main.nodes if each.op_type != "Transpose")
+    assert (node.domain, node.op_type, node.attr("channels_last")) == (MICROSOFT, "QLinearConv", 1)
+    names = [value and value.name for value in node.inputs[1:]]
+    assert names == ["s", "z", "w", "t", "u", "v", "q", "b"]
+
+
 def test_an_operator_that_has_channels_last_already_stays() -> None:
     text = """(uint8[1,4,4,2] x, float s, uint8 z) => (uint8[1,3,3,2] y) {
         y = com.microsoft.QLinearAveragePool<kernel_shape=[2,2], channels_last=CL>(x,s,z,s,z) }"""
