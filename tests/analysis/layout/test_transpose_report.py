@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analysis.layout.test_solve import Body, residual
+from tests.recorded import assert_values
 from tiered import LayoutReport, Model, get_pass, layout_report
 from tiered.analysis.layout import transpose_report
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -105,3 +106,19 @@ def test_a_few_reasons_are_listed() -> None:
         ("abcdce", ["a", "b", "c", "and 2 more"]),
     ):
         assert _few(reasons) == expected
+
+
+def left_of(text: str, **known: int) -> None:
+    """Print the totals of a report, and the Transposes that stay with what blocks them."""
+    made = report(text, **known)
+    print(*made.transposes, "Transposes of", *made.nbytes, "bytes; greedy", *made.greedy)
+    for each in made.left:
+        perm = "".join(map(str, each.perm))
+        print(f"{each.name} {perm}, {each.nbytes} bytes: above {each.above}; below {each.below}")
+
+
+def test_what_stops_each_transpose() -> None:
+    assert_values(__file__, {"left_of": left_of, "TO": TO, "BACK": BACK})
+
+
+TO, BACK = "Transpose<perm=[2,0,1]>", "Transpose<perm=[1,2,0]>"

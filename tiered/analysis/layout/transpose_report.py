@@ -20,7 +20,7 @@ from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.work import estimate_work
-from tiered.graph import Model, Node
+from tiered.graph import Graph, Model, Node
 from tiered.rewriter import Skip
 
 
@@ -124,7 +124,7 @@ def _left(reach: Reach, sizes: LayoutSizes) -> Iterator[LeftTranspose]:
         above = _interface(tensor) if producer is None else _stops(reach, tensor, producer, order)
         reasons = [_stops(reach, tensor, user, identity) for user, _ in node.output.users]
         if node.output.output_of:
-            reasons.insert(0, f"graph output '{node.output.name}'")
+            reasons.insert(0, f"{_kind(node.owner)} output '{node.output.name}'")
         yield LeftTranspose(
             node.label, perm, moved_bytes(node, tensor, sizes), above, "; ".join(_few(reasons))
         )
@@ -132,11 +132,15 @@ def _left(reach: Reach, sizes: LayoutSizes) -> Iterator[LeftTranspose]:
 
 def _interface(tensor: TensorClass) -> str:
     """Return the graph input or output that a tensor is, as text; empty for other tensors."""
-    kind = "graph" if tensor.root.owner.is_main else "body or function"
+    kind = _kind(tensor.root.owner)
     if tensor.root.producer is None:
         return f"{kind} input '{tensor.root.name}'"
     names = [view.name for view in tensor.views if view.output_of]
     return f"{kind} output '{names[0]}'" if names else ""
+
+
+def _kind(graph: Graph) -> str:
+    return "graph" if graph.is_main else "body or function"
 
 
 def _few(reasons: Iterable[str], most: int = 3) -> list[str]:
