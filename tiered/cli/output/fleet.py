@@ -36,8 +36,7 @@ class BatchReport:
         self._done = 0
         self._is_quiet = is_quiet
         self._console = notes()
-        self._progress: Progress | None = None
-        self._all: TaskID | None = None
+        self._shown: tuple[Progress, TaskID] | None = None
         self._rows: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
@@ -51,7 +50,7 @@ class BatchReport:
                 TimeElapsedColumn,
             )
 
-            self._progress = Progress(
+            progress = Progress(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
@@ -59,34 +58,36 @@ class BatchReport:
                 console=self._console,
                 transient=True,
             )
-            self._progress.start()
-            self._all = self._progress.add_task("all models", total=None)
+            progress.start()
+            self._shown = progress, progress.add_task("all models", total=None)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        if self._shown is not None:
+            self._shown[0].stop()
 
     def on_plan(self, count: int) -> None:
         """Show how many models there are."""
         self._count = count
-        if self._progress is not None and self._all is not None:
-            self._progress.update(self._all, total=count)
+        if self._shown is not None:
+            progress, all_models = self._shown
+            progress.update(all_models, total=count)
 
     def on_start(self, job: Job) -> None:
         """Show that a model runs."""
-        if self._progress is not None:
+        if self._shown is not None:
             name = printable(job.source.name)
-            self._rows[job.target] = self._progress.add_task(f"  {name}", total=1)
+            self._rows[job.target] = self._shown[0].add_task(f"  {name}", total=1)
 
     def on_result(self, result: Result) -> None:
         """Print the line of a model."""
         self._done += 1
-        if self._progress is not None and self._all is not None:
-            self._progress.advance(self._all)
+        if self._shown is not None:
+            progress, all_models = self._shown
+            progress.advance(all_models)
             row = self._rows.pop(result.target, None)
             if row is not None:
-                self._progress.remove_task(row)
+                progress.remove_task(row)
         if self._is_quiet:
             return
         said = f"[{self._done}/{self._count}] {result.source}: {result.status}"
