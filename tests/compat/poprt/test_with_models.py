@@ -97,6 +97,15 @@ def test_layers_of_some_operators_are_compared(
     assert all(row["max_abs"] == 0 and abs(row["cosine"]) < 1e-6 for row in rows)
 
 
+def test_integers_have_no_cosine(tmp_path: Path) -> None:
+    model = proto("""g (uint8[2,2] x) => (int32[2,2] y) <uint8[2,2] w = {1,2,3,4}> {
+        y = MatMulInteger(x, w) }""")
+    data, options = {"x": np.ones((2, 2), np.uint8)}, {"operators": "MatMulInteger"}
+    layer_precision_compare(model, data, options, str(tmp_path)).apply(model)
+    rows = json.loads((tmp_path / "layer_precision.json").read_text())
+    assert rows == [{"layer": "y", "operator": "MatMulInteger", "max_abs": 0.0, "cosine": None}]
+
+
 @pytest.mark.parametrize("data", ["data.pkl", "x.npz.gz", ""])
 def test_inputs_are_no_pickles(data: str) -> None:
     with pytest.raises(UsageError, match=f"reads inputs from a .npz file, not from '{data}'"):
