@@ -333,6 +333,24 @@ def test_a_move_to_the_order_that_is_asked_for_is_taken_whatever_it_costs() -> N
         assert found == (None if expected is None else {relu: 0, neg: expected}), wanted
 
 
+def test_cuts_find_what_a_comparison_of_all_assignments_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [
+        FORK,
+        *(build(Body()) for build in TOPOLOGIES),
+        *(Several(at).text() for at in range(30)),
+    ]
+    for text, wanted in itertools.product(texts, ({}, {"Conv": "NHWC"})):
+        for region in regions(reach_of(Model.from_proto(parse(text)), wanted), LayoutSizes()):
+            monkeypatch.setattr(solve_module, "ENUMERATED", 1 << 10)
+            if not solve_module._costs_of_all(region):
+                continue
+            expected = region.cost(cheapest(region))
+            monkeypatch.setattr(solve_module, "ENUMERATED", 0)
+            assert region.cost(cheapest(region)) == expected, text
+
+
 def test_a_large_region_is_searched_from_one_start(monkeypatch: pytest.MonkeyPatch) -> None:
     region = unpruned(
         """(float[2,3,4] x) => (float[4,2,3] y, float[3,4,2] z, float[2,3,4] w) {
