@@ -710,3 +710,21 @@ def test_an_array_has_a_type_and_a_list_of_arrays_one_without_a_shape() -> None:
     for value, name in (((1, 2), "tuple"), ([], "list")):
         with pytest.raises(TypeError, match=f"a {name} has no ONNX type; give an array"):
             type_proto_of(value)
+
+
+def test_types_of_sequences_optionals_and_maps_are_compatible_by_their_elements() -> None:
+    kinds = [
+        "seq(float[2])", "seq(float[N])", "seq(float[M])", "seq(float[3])", "seq(float[2,3])",
+        "seq(double[2])", "optional(float[2])", "optional(float[K])", "optional(seq(float[N]))",
+        "optional(seq(float[4]))", "map(int64, float[2])", "map(int64, float[N])",
+        "map(string, float[2])", "sparse_tensor(float[2])", "sparse_tensor(float[N])", "float[2]",
+    ]  # fmt: skip
+    model = parsed(f"({', '.join(f'{kind} v{at}' for at, kind in enumerate(kinds))}) => () {{ }}")
+    found = [
+        [at for at, other in enumerate(model.main.inputs) if is_compatible(one.type, other.type)]
+        for one in model.main.inputs
+    ]
+    assert found == [
+        [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3], [1, 2, 3], [4], [5], [6, 7], [6, 7], [8, 9], [8, 9],
+        [10, 11], [10, 11], [12], [13], [14], [15],
+    ]  # fmt: skip

@@ -139,9 +139,13 @@ def contradict(one: object, other: object) -> bool:
 
 
 def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
-    """Return whether a tensor can be of both types: no dtype, rank or size differs."""
+    """Return whether a value can be of both types: no dtype, rank or size differs."""
     if one is None or other is None or one == other:
         return True
+    if isinstance(one, OpaqueType) and isinstance(other, OpaqueType):
+        return _have_compatible_elements(
+            onnx.TypeProto.FromString(one.serialized), onnx.TypeProto.FromString(other.serialized)
+        )
     if not isinstance(one, TensorType) or not isinstance(other, TensorType):
         return False
     if one.dtype != other.dtype or one.shape is None or other.shape is None:
@@ -150,6 +154,21 @@ def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
         isinstance(a, int) and isinstance(b, int) and a != b
         for a, b in zip(one.shape, other.shape, strict=True)
     )
+
+
+def _have_compatible_elements(one: onnx.TypeProto, other: onnx.TypeProto) -> bool:
+    kind = one.WhichOneof("value")
+    if kind != other.WhichOneof("value"):
+        return False
+    if kind == "map_type":
+        return one.map_type.key_type == other.map_type.key_type and is_compatible(
+            read_type(one.map_type.value_type), read_type(other.map_type.value_type)
+        )
+    if kind in ("sequence_type", "optional_type"):
+        return is_compatible(
+            read_type(getattr(one, kind).elem_type), read_type(getattr(other, kind).elem_type)
+        )
+    return False
 
 
 def non_negative_axes(axes: Iterable[int], rank: int | None) -> tuple[int, ...] | None:
