@@ -24,6 +24,8 @@ _ALLOWZERO_SINCE = 14
 
 _START_SINCE = 15
 """The opset in which Shape got its start and end."""
+_BFLOAT16_SINCE = 20
+"""The opset in which ConstantOfShape got bfloat16."""
 
 _ALL = int(np.iinfo(np.int32).max)
 """An end beyond all axes."""
@@ -272,5 +274,7 @@ class Expr:
 
     def full(self, number: float, dtype: DataType) -> Expr:
         """Return a number in the shape that this int64 list is."""
+        if dtype is DataType.BFLOAT16 and self.graph.opset() < _BFLOAT16_SINCE:
+            return self.full(number, DataType.FLOAT).cast(dtype)
         value = Tensor.of(np.array([number], dtype.numpy))
         return self.call("ConstantOfShape", self, value=value)
