@@ -7,6 +7,7 @@ import tiered
 from tests.small import drop_neg, fuse_relu, look, model, ops
 from tiered import Fixpoint, Graph, Model, Pass, PassContext, Sequential, Value, op, var
 from tiered.passes.interface.pass_info import Decision, Place
+from tiered.pipeline.fixpoint import _remark_on
 from tiered.support.errors import UsageError
 
 MANY = """g (float[2] x) => (float[2] y) {
@@ -151,3 +152,16 @@ def test_issue_40_a_merge_of_equal_constants_is_no_cycle() -> None:
     assert "Neg" not in ops(given)
     assert len(given.main.initializers) == 1
     assert [remark for remark in ctx.remarks if remark.kind == "analysis"] == []
+
+
+@pytest.mark.parametrize(
+    ("cycle", "said"),
+    [
+        ("a", "a undoes its own changes"),
+        ("ab", "a and b undo each other"),
+        ("abc", "a, b and c form a cycle"),
+        ("abcd", "a, b, c and d form a cycle"),
+    ],
+)
+def test_a_cycle_has_the_names_of_its_passes(cycle: str, said: str) -> None:
+    assert _remark_on(list(cycle)) == f"no fixed point: {said}"

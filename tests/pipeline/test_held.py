@@ -112,7 +112,21 @@ def test_external_weights_stay_in_their_folder(tmp_path: Path) -> None:
         tiered.optimize(given)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, ["a.onnx"], Model])
+def of_class(name: str, module: str) -> object:
+    """Return an object of a class of a name."""
+    return type(name, (Model,), {"__module__": module})(proto())
+
+
+@pytest.mark.usefixtures("ir")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None, 3, ["a.onnx"], Model,
+        of_class("Graph", "onnx_ir._core"), of_class("Model", "onnx_irs"),
+        ONNXProgram(of_class("Graph", "onnx_ir"), None), ONNXProgram(None, None),
+        SimpleNamespace(model=of_class("Model", "onnx_ir"), exported_program=None),
+    ],
+)  # fmt: skip
 def test_other_things_are_an_error_that_says_what_is_taken(wrong: object) -> None:
     with pytest.raises(tiered.UsageError, match="takes a path, an onnx"):
         tiered.optimize(wrong)

@@ -1,5 +1,6 @@
 """What a person asked for and did not get is said, with the reason."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.pipeline.idle import check_met, note_idle
+from tiered.pipeline.idle import _too_early, check_met, note_idle
 from tiered.support.errors import TargetError, UsageError
 from tiered.testing import parse
 
@@ -85,6 +86,15 @@ def test_what_concerns_the_model_comes_before_nodes() -> None:
     assert unmet("y = Neg(x)", "say_why") == ["required say_why did nothing: the model is small"]
 
 
+def test_a_required_pass_that_did_not_run_says_nothing() -> None:
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
+    with registered(keep_neg):
+        with PassContext.isolated(disabled=["keep_neg"]) as ctx:
+            Sequential([keep_neg])(model)
+        note_idle(ctx, (), ["keep_neg"])
+    assert [each.kind for each in ctx.report.remarks(1)] == ["skipped"]
+
+
 def test_a_pass_with_a_level_is_required_to_run_only() -> None:
     assert unmet("y = Neg(x)", "of_a_level", "only_look") == []
     assert unmet("y = Neg(x)", "say_more") == ["required say_more did nothing: the model is old"]
@@ -142,6 +152,57 @@ def test_a_rule_whose_operator_is_newer_than_the_model_is_an_error(how: str) -> 
     old = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13)
     with pytest.raises(TargetError, match=r"fuse_gelu.* is asked for: ONNX has Gelu from opset 20"):
         optimize_model(old, opt_level=3, **TOO_OLD[how])
+
+
+def test_a_printed_pipeline_has_rules_for_other_models_too() -> None:
+    old = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13)
+    optimize_model(old, opt_level=3, passes="infer_shapes, fuse_gelu, final_check")
+    with pytest.raises(TargetError, match="fuse_gelu cannot do what it is asked for"):
+        optimize_model(old, opt_level=3, passes="infer_shapes, fuse_gelu")
+
+
+def test_a_rule_that_did_not_run_is_not_too_old() -> None:
+    old = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13)
+    optimize_model(old, opt_level=3, passes="infer_shapes, fuse_gelu", disabled=["fuse_gelu"])
+
+
+NEWER = (
+    "ONNX has Gelu from opset 20 on; the model's opset is 13; `tiered convert --opset` raises it"
+)
+OWN = ("vendor::Gelu",)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, NEWER),
+        ({"opset": 20}, ""),
+        ({"kind": "function"}, ""),
+        ({"makes": ("Gelu",)}, ""),
+        ({"law": "Erf(x) => Gelu(x), Neg(x) => x"}, ""),
+        ({"law": "Erf(x) => Gelu(x), Neg(x) => Abs(x)"}, ""),
+        ({"law": "Erf(x) => Gelu(x), Neg(x) => Mish(x)"}, NEWER),
+        ({"law": "Erf(x) does nothing"}, ""),
+        ({"may_make": OWN}, NEWER),
+        ({"may_make": OWN, "takes": ()}, NEWER),
+        ({"may_make": OWN, "takes": OWN}, ""),
+        ({"may_make": OWN, "takes": OWN, "names_backend": False}, NEWER),
+        ({"may_make": ("Mish", "vendor::Gelu"), "takes": OWN}, ""),
+    ],
+)
+def test_a_rule_is_too_early_if_all_that_it_makes_is_newer(
+    given: dict[str, Any], expected: str
+) -> None:
+    info = {"kind": "rewrite", "makes": (), "law": "Erf(x) => Gelu(x)", "may_make": ()}
+    info |= {name: value for name, value in given.items() if name in info}
+    takes = given.get("takes")
+    supports = None if takes is None else lambda name, domain: f"{domain}::{name}" in takes
+    context = SimpleNamespace(
+        names_backend=given.get("names_backend", True), target=SimpleNamespace(supports=supports)
+    )
+    proto = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=given.get("opset", 13))
+    asked: Any = SimpleNamespace(**info), context, Model.from_proto(proto)
+    assert _too_early(*asked) == expected
 
 
 def test_what_a_glob_of_an_edit_stands_for_is_not_asked_for_by_name() -> None:

@@ -3,11 +3,13 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
-from tests.small import failing, fuse_relu, look, model, ops
+from tests.small import failing, fuse_relu, look, model, named, ops
 from tiered import PassContext, Sequential
+from tiered.graph.core.tensor import Tensor
 from tiered.pipeline.instruments import Dump
 from tiered.support.errors import ModelError
 
@@ -20,6 +22,25 @@ def test_the_input_and_each_pass_that_changed_it_are_written(tmp_path: Path) -> 
     assert sorted(os.listdir(folder)) == ["000-input.onnx", "001-fuse_relu.onnx"]
     assert dump.files == [str(folder / name) for name in sorted(os.listdir(folder))]
     assert [len(ops(onnx.load(file))) for file in dump.files] == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        (True, "dumped 1 model into DIR (with all weights)"),
+        (False, "dumped 1 model into DIR (weights of more than 1,024 elements left out, as graph"
+                " inputs)"),
+    ],
+)  # fmt: skip
+def test_large_weights_are_there_on_demand(weights: bool, said: str, tmp_path: Path) -> None:
+    given = model("g (float[1025] x) => (float[1025] y) <float w = {1}> { y = Add(x, w) }")
+    given.main.set_constant(named(given, "w"), Tensor.of(np.zeros(1025, np.float32)))
+    dump = Dump(tmp_path, weights=weights)
+    with PassContext(instruments=[dump]):
+        look(given)
+    graph = onnx.load(dump.files[0]).graph
+    assert ([each.name for each in graph.initializer] == ["w"]) is weights
+    assert str(dump).replace(str(tmp_path), "DIR") == said
 
 
 def test_every_pass_and_the_text_on_demand(tmp_path: Path) -> None:

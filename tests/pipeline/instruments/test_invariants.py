@@ -79,6 +79,25 @@ def test_a_change_behind_the_journal_fails_the_pass(
         checked(edit, model(text))
 
 
+@pytest.mark.parametrize(
+    ("count", "more"), [(2, ""), (3, ""), (4, ", and 1 more"), (5, ", and 2 more")]
+)
+def test_three_changes_are_named(count: int, more: str) -> None:
+    def all_nodes(model: Model) -> None:
+        for node in model.main.nodes:
+            node.proto.doc_string = "changed"
+
+    lines = [f"[n{at}] a{at + 1} = Neg(a{at})" for at in range(count)]
+    text = f"g (float[2] a0) => (float[2] a{count}) {{ {' '.join(lines)} }}"
+    with pytest.raises(PassError) as caught:
+        checked(all_nodes, model(text))
+    names = ", ".join(f"node 'n{at}' is another" for at in range(min(count, 3)))
+    assert str(caught.value) == (
+        f"sly changed the model outside of the primitives of Graph: {names}{more}\n"
+        "  this cannot be undone: load the model again"
+    )
+
+
 def test_a_view_that_is_inconsistent_fails_the_pass() -> None:
     def break_link(model: Model) -> None:
         model.main.nodes[0].output._users.clear()

@@ -183,6 +183,16 @@ def test_which_rewrites_touched_a_node() -> None:
     assert trace.touching("node_y") == []
 
 
+def test_a_node_is_found_by_itself_or_by_its_name() -> None:
+    given, trace = model(), Trace()
+    with PassContext(instruments=[trace]):
+        Sequential([fuse_relu, relu_to_clip])(given)
+    nodes = given.main.nodes
+    found = [[rewrite.pass_name for rewrite in trace.touching(node)] for node in nodes]
+    assert [node.op_type for node in nodes] == ["Neg", "Abs", "Neg", "Abs"]
+    assert found == [[], [], ["relu_to_clip"], ["relu_to_clip"]]
+
+
 def test_what_a_pass_changed() -> None:
     trace = traced(Sequential([fuse_relu, relu_to_clip]))
     (change,) = trace.changes("relu_to_clip")
