@@ -93,3 +93,14 @@ def test_overlapping_frames_add_up() -> None:
     seed[:, 0, 0] = [1, 10]  # the frequency 0 is the sum of the frame, each times the window
     found = gradients_of(text, s=np.zeros((1, 5, 1)), seed=seed)["s"]
     np.testing.assert_allclose(found[:, :, 0], [[1, 2, 4 + 10, 20, 40]], atol=1e-12)
+
+
+@pytest.mark.parametrize(("onesided", "parts"), [(0, 1), (1, 1), (0, 2)])
+def test_whether_a_signal_is_complex_may_be_known_at_run_time_only(
+    onesided: int, parts: int
+) -> None:
+    check(
+        "(double[1,6,E] x) => (double[1,N,2] y) <int64 a = {1}> "
+        f'{{ y = DFT <onesided = {onesided}> (x, "", a) }}',
+        feeds={"x": np.arange(6.0 * parts).reshape(1, 6, parts) ** 2},
+    )

@@ -62,8 +62,8 @@ def dft(step: Step) -> Sequence[Expr | None]:
     dx = dx / count if found.is_inverse else dx * count
     if onesided:
         dx = dx * _multiplicities(dx, x.rank, found)
-    if x.value.dim(-1) == 1:
-        dx = dx.call("Slice", dx, [0], [1], [-1])
+    if x.value.dim(-1) != 2:
+        dx = dx.call("Slice", dx, [0], x.dim(x.rank - 1), [-1])
     return (_with_size(dx, x, found),)
 
 
