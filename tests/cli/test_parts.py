@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import json
 import os
 import signal
 import warnings
@@ -28,6 +29,7 @@ from tiered.cli import (
 )
 from tiered.cli.outcome import Outcome, note_outcome
 from tiered.cli.pass_names import split_required
+from tiered.cli.writing import Goal
 from tiered.graph import TensorType
 from tiered.runtime.worker.limits import LEAST
 
@@ -100,6 +102,7 @@ def test_parts_of_commands_are_recorded(tmp_path: Path, monkeypatch: pytest.Monk
         "typed": lambda kind: facts._is_typed(value(kind)), "lost": lost, "sampled": sampled,
         "removes": removes,
         "denied": denied, "check_html": html.check_html, "within": within, "LEAST": LEAST,
+        "rooted": rooted, "promised": promised, "page": page, "traced": traced, "saved": saved,
         "job": job, "are_passes": watch._are_passes,
         "ran": lambda *tokens: command_run.run([*tokens]),
         "judged": judged, "shown": shown, "served": served,
@@ -123,6 +126,63 @@ def judged(word: str, *, has_problem: bool) -> tuple[str, str]:
         problem = object() if has_problem else None
         each: Any = SimpleNamespace(proof=proof, problem=problem, word=word)
         return certificates._judged(each)
+
+
+def rooted(**entries: str) -> tuple[str, str]:
+    """Return the source and the root of the mark of a result of another file."""
+    first = onnx.ModelProto()
+    for key, entry in entries.items():
+        first.metadata_props.add(key=getattr(source_mark, key), value=entry)
+    model: Any = SimpleNamespace(origin=onnx.ModelProto(), journal=SimpleNamespace(stamp=int))
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(source_mark, "_read", lambda path: first)
+        changed.setattr(source_mark, "_digest", lambda *given: "digest")
+        changed.setattr(source_mark, "promises_of", lambda *given: {})
+        mark = source_mark.source_mark(model, "b", "a")
+    return mark.source, mark.root
+
+
+def promised(known: str, asked: str) -> list[str]:
+    """Return the digests that a model with some entries promises something about."""
+    made = onnx.ModelProto()
+    for key in known.split():
+        made.metadata_props.add(key=getattr(source_mark, key), value="ab")
+    for key in asked.split():
+        made.metadata_props.add(
+            key=getattr(source_mark, key), value=json.dumps({"numerics": "exact"})
+        )
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(source_mark, "_digest", lambda *given: "own")
+        return [*source_mark.promises_of("a", made)]
+
+
+def page(path: str | None, trace: object) -> bool:
+    """Return whether the page of a run has a result after it, where there is none to write."""
+    with html.run_page_for(path, trace, "a.onnx", times=True) as made:  # type: ignore[arg-type]
+        made.result = None
+    return os.path.exists("p.html")
+
+
+def traced(has_trace: bool, path: str | None) -> list[str]:
+    """Return where a trace is saved."""
+    seen: list[str] = []
+    trace = SimpleNamespace(save=seen.append) if has_trace else None
+    watchers: Any = SimpleNamespace(trace=trace, options=SimpleNamespace(trace=path))
+    watch._save(watchers)
+    return seen
+
+
+def saved(*, written: str | None = "new", has_mark: bool = True, force: bool = False) -> list[str]:
+    """Return what is called to save a result; `a` is a file that is there."""
+    seen: list[str] = []
+    options = SimpleNamespace(force=force, annotate=False)
+    goal: Any = SimpleNamespace(written=written, path=written, options=options, storage=None)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr("tiered.graph.io.save.save_model", lambda *g, **n: seen.append("saved"))
+        changed.setattr(source_mark, "check_kept", lambda *given: seen.append("checked"))
+        mark: Any = object() if has_mark else None
+        Goal.save(goal, None, mark, ())  # type: ignore[arg-type]  # handed on
+    return seen
 
 
 def job(
