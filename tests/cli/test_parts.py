@@ -24,6 +24,7 @@ from tiered.cli import (
     files,
     html,
     job_server,
+    optimizing,
     source_mark,
     watch,
 )
@@ -32,6 +33,7 @@ from tiered.cli.pass_names import split_required
 from tiered.cli.writing import Goal
 from tiered.graph import TensorType
 from tiered.runtime.worker.limits import LEAST
+from tiered.support.errors import ModelError, VerificationError
 
 
 def port(declared: str, known: object, *, is_ranked: bool = True) -> str:
@@ -102,6 +104,7 @@ def test_parts_of_commands_are_recorded(tmp_path: Path, monkeypatch: pytest.Monk
         "typed": lambda kind: facts._is_typed(value(kind)), "lost": lost, "sampled": sampled,
         "removes": removes,
         "denied": denied, "check_html": html.check_html, "within": within, "LEAST": LEAST,
+        "reproduced": reproduced, "ModelError": ModelError,
         "rooted": rooted, "promised": promised, "page": page, "traced": traced, "saved": saved,
         "job": job, "are_passes": watch._are_passes,
         "ran": lambda *tokens: command_run.run([*tokens]),
@@ -183,6 +186,31 @@ def saved(*, written: str | None = "new", has_mark: bool = True, force: bool = F
         mark: Any = object() if has_mark else None
         Goal.save(goal, None, mark, ())  # type: ignore[arg-type]  # handed on
     return seen
+
+
+def reproduced(outcome: object, *, rewrites: object = 7, **given: str) -> list[object]:
+    """Return the note on a bundle that is written, and what it is written with."""
+    seen: list[object] = []
+
+    def write(*files: object, **settings: object) -> object:
+        seen.append((*files, settings["within"], settings["input_shapes"], settings["opt_level"]))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    options = SimpleNamespace(**{
+        "opt_level": 3, "input_shape": (), "dim": (), "inputs": (), "load": ("own.py",), **given
+    })  # fmt: skip
+    prepared: Any = SimpleNamespace(
+        options=options, passes="p", edits=(), settings={"rewrite_limit": 3, "seed": 1}
+    )
+    error: Any = VerificationError("differs")
+    error.rewrites = rewrites
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr("tiered.extensions.debug.write_reproducer", write)
+        changed.setattr(optimizing, "load_model", lambda source: "model")
+        changed.setattr(optimizing, "shapes_of_inputs", lambda *shapes: {"x": shapes})
+        return [optimizing._reproduced("a.onnx", "folder", prepared, error), *seen]
 
 
 def job(
