@@ -3,8 +3,6 @@
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
 from tiered.rewriter.idioms.normalization import norm_over_last_dims, rms_norm_pattern
 
-_FIRST_OPSET = 23
-
 _is_one = const(lambda array: bool((array == 1).all()))
 _scaled = op.Mul(op.RMSNormalization(var.x, _is_one, attrs=...).bind("norm"), var.scale)
 
@@ -30,8 +28,6 @@ def fuse_rmsnorm(
     found = norm_over_last_dims(node, x, axes, epsilon)
     if isinstance(found, Skip):
         return found
-    if graph.opset() < _FIRST_OPSET:
-        return Skip("opset {} of domain '' has no RMSNormalization", graph.opset())
     return graph.op.RMSNormalization(x, found.ones(graph), axis=found.axis, epsilon=found.epsilon)
 
 
