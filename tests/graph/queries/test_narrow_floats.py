@@ -63,7 +63,23 @@ def test_what_moves_elements_rounds_nothing() -> None:
         ("h = Cast<to=10>(x) r = Reshape(h, s) a = Cast<to=1>(r) y = Neg(a)", {"a", "y"}),
         ("d = Cast<to=11>(x) h = Cast<to=10>(d) a = Cast<to=11>(h) y = Cast<to=1>(a)", {"a", "y"}),
         ("h = vendor.Cast(x) r = Cast<to=10>(h) a = Cast<to=1>(r) y = Neg(a)", set()),
+        # Halves that are chosen by an input, but not computed.
+        ("t = Gather(w, i) a = Cast<to=1>(t) y = Add(x, a)", set()),
+        ("e = Exp(w) a = Cast<to=1>(e) y = Mul(x, a)", set()),
+        (
+            "k = Constant<value=float16[2] {1,2}>() e = Exp(k) a = Cast<to=1>(e) y = Add(x, a)",
+            set(),
+        ),
+        ("a = Cast<to=1>(x) b = Cast<to=11>(a) y = Cast<to=1>(b)", set()),
+        ("a = Cast<to=1>(q) b = Cast<to=11>(a) y = Cast<to=1>(b)", set()),
+        ("a = Neg(q) y = Cast<to=1>(a)", {"y"}),
+        (
+            """y = If(c) <then_branch = t () => (float[2] u) { k = Constant<value=float16[2] {1,2}>()
+            u = Cast<to=1>(k) }, else_branch = e () => (float[2] v) { v = Neg(x) }>
+            h = Constant<value=float16 {1}>()""",
+            set(),
+        ),
     ):
-        text = f"(float[2] x) => (float[2] y) <float16[2] w = {{1,2}}, int64[1] s = {{2}}> {{ {nodes} }}"
+        text = f"(float[2] x, int64[2] i, bool c, float16[2] q) => (float[2] y) <float16[2] w = {{1,2}}, int64[1] s = {{2}}> {{ {nodes} }}"
         model = Model.from_proto(parse(text, opset=18))
         assert set(narrow_floats(model)) == found, nodes
