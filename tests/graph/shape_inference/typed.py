@@ -1,5 +1,6 @@
 """What is known of the values of a model, beside the lines that compute them."""
 
+import re
 from collections.abc import Iterator
 
 from tests.small import parsed
@@ -47,7 +48,8 @@ def _known(value: Value) -> str:
 
 
 def _element(element: Element) -> str:
-    return "?" if element is None else str(element)
+    """Return an element as text; the names that inference invents are all `#`."""
+    return "?" if element is None else re.sub(r"unk__\.?\d+", "#", str(element))
 
 
 def inferred_of(header: str, below: list[str]) -> Iterator[str]:
