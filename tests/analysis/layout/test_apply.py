@@ -202,6 +202,8 @@ def test_a_shape_that_is_an_output_keeps_its_name() -> None:
     model = written(text, "r", "s")
     assert named(model, "s").is_graph_output
     assert made_by(model, "s").op_type == "Gather"
+    # The Gather is another operator than that of the name.
+    assert [node.name for node in model.main.nodes] == ["Relu", "own_1", "Gather"]
 
 
 def test_an_operator_that_becomes_another_one_does_not_give_its_name_on() -> None:

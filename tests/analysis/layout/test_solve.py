@@ -351,6 +351,13 @@ def test_cuts_find_what_a_comparison_of_all_assignments_finds(
             assert region.cost(cheapest(region)) == expected, text
 
 
+def test_assignments_are_compared_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    region = unpruned(FORK)
+    for most, count in ((3, 0), (4, 4), (5, 4)):
+        monkeypatch.setattr(solve_module, "ENUMERATED", most)
+        assert len(solve_module._costs_of_all(region)) == count
+
+
 def test_a_large_region_is_searched_from_one_start(monkeypatch: pytest.MonkeyPatch) -> None:
     region = unpruned(
         """(float[2,3,4] x) => (float[4,2,3] y, float[3,4,2] z, float[2,3,4] w) {

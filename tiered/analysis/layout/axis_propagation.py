@@ -106,6 +106,13 @@ class AxisPropagation(NamedTuple):
         assert labels is not None
         return labels
 
+    @property
+    def result(self) -> Labels:
+        """Return the labels of the first output, which is permuted."""
+        labels = self.outputs[0]
+        assert labels is not None
+        return labels
+
 
 def insert_missing(order: list[int], items: Sequence[int]) -> None:
     """Insert each missing item after its predecessor in `items`.

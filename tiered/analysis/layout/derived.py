@@ -200,8 +200,7 @@ def _elementwise(
 
 
 def _write_elementwise(op: Permuted) -> Sequence[Value]:
-    target = op.propagation.outputs[0]
-    assert target is not None
+    target = op.propagation.result
     return op.emit({slot: op.aligned(slot, target) for slot in op.permuted_slots})
 
 

@@ -35,8 +35,7 @@ written("TopK", family="last axis")(write_axis)
 @written("OneHot")
 def one_hot(op: Permuted) -> Sequence[Value]:
     """OneHot: the attribute names the new axis, of the result."""
-    (labels,) = op.propagation.outputs
-    assert labels is not None
+    labels = op.propagation.result
     return op.emit(op.permuted(), axis=op.moved(labels, op.node.attr("axis") % len(labels)))
 
 
@@ -87,16 +86,16 @@ def _moved(op: Permuted, axes: np.ndarray[Any, Any]) -> list[int]:
 @written("Squeeze")
 def squeeze(op: Permuted) -> Sequence[Value]:
     """Squeeze: the axes are those of the operand that the result has not."""
-    labels, (kept,) = op.propagation.own(0), op.propagation.outputs
-    places = [at for at, label in enumerate(op.arranged(labels)) if label not in (kept or ())]
+    labels, kept = op.propagation.own(0), op.propagation.result
+    places = [at for at, label in enumerate(op.arranged(labels)) if label not in kept]
     return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
 
 
 @written("Unsqueeze")
 def unsqueeze(op: Permuted) -> Sequence[Value]:
     """Unsqueeze: the axes are those of the result that the operand has not."""
-    old, (labels,) = op.propagation.own(0), op.propagation.outputs
-    places = [at for at, label in enumerate(op.arranged(labels or ())) if label not in old]
+    old, labels = op.propagation.own(0), op.propagation.result
+    places = [at for at, label in enumerate(op.arranged(labels)) if label not in old]
     return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
 
 
@@ -146,13 +145,12 @@ def expand(node: Node) -> AxisPropagation | Skip:
     found, shape = derived(node, _write_expand, family="expand", walked=()), node.operand("shape")
     if shape is None or shape.const is not None:
         return found
-    has_all = shape.dim(0) == len(found.outputs[0] or ())
+    has_all = shape.dim(0) == len(found.result)
     return found if has_all else Skip("its shape has fewer axes than its operand")
 
 
 def _write_expand(op: Permuted) -> Sequence[Value]:
-    (labels,) = op.propagation.outputs
-    assert labels is not None
+    labels = op.propagation.result
     data, shape = op.aligned(0, labels), constant_operand(op.node, 1)
     if shape is None:
         return op.emit({0: data, 1: op.vector(1, labels)})

@@ -102,8 +102,7 @@ def _allows(batch: frozenset[int], matrices: Labels, order: Labels) -> bool:
 
 
 def _write_matmul(row: int, column: int, op: Permuted) -> Sequence[Value]:
-    (out,) = op.propagation.outputs
-    assert out is not None
+    out = op.propagation.result
     swapped = op.places[column] < op.places[row]
     batch = op.arranged(out[:-2])
     pair = [
@@ -169,8 +168,7 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
         op.node.attr(name) ^ (op.arranged(labels) != labels)
         for name, labels in (("transA", op.propagation.own(0)), ("transB", op.propagation.own(1)))
     ]
-    (out,) = op.propagation.outputs
-    assert out is not None
+    out = op.propagation.result
     if op.arranged(out) != out:
         operands.reverse()
         flips = [1 - flip for flip in reversed(flips)]
@@ -193,8 +191,8 @@ def einsum(node: Node) -> AxisPropagation | Skip:
 
 
 def _write_einsum(op: Permuted) -> Sequence[Value]:
-    terms = ["".join(map(chr, op.arranged(labels or ()))) for labels in op.propagation.inputs]
-    (out,) = op.propagation.outputs
-    result = "".join(map(chr, op.arranged(out or ())))
-    operands = {slot: op.operand(slot) for slot in range(len(terms))}
+    count = len(op.propagation.inputs)
+    terms = ["".join(map(chr, op.arranged(op.propagation.own(slot)))) for slot in range(count)]
+    result = "".join(map(chr, op.arranged(op.propagation.result)))
+    operands = {slot: op.operand(slot) for slot in range(count)}
     return op.emit(operands, equation=f"{','.join(terms)}->{result}")
