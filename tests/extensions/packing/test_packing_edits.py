@@ -59,6 +59,11 @@ def inputs(model: Model) -> list[str]:
     return [value.name for value in model.main.inputs][1:]
 
 
+def test_what_no_output_needs_is_gone() -> None:
+    nodes = "t = Gather<axis=1>(x, zero) u = Unsqueeze(t, l1) dead = Add(x, u) y = Tanh(t)"
+    assert operators(compare(nodes, "float[B,4] y")) == {"GatherND": 1, "Tanh": 1}
+
+
 # --- positions ------------------------------------------------------------------------------------
 
 
