@@ -29,14 +29,15 @@ def known_of(header: str, below: list[str]) -> Iterator[str]:
 
 
 def _outputs(node: Node) -> Iterator[str]:
-    yield f"  {', '.join(_known(value) for value in node.outputs if value is not None)}"
+    yield f"  {', '.join(known(value) for value in node.outputs if value is not None)}"
     for body in node.bodies:
-        yield f"  {body.name} of {', '.join(map(_known, body.inputs)) or 'nothing'}"
+        yield f"  {body.name} of {', '.join(map(known, body.inputs)) or 'nothing'}"
         for inner in body.nodes:
             yield from _outputs(inner)
 
 
-def _known(value: Value) -> str:
+def known(value: Value) -> str:
+    """Return the type of a value, and its elements."""
     kind = str(value.type)
     if value.shape is not None:
         dims = ["?" if is_invented(dim) or dim is None else str(dim) for dim in value.shape]
@@ -72,4 +73,4 @@ def inferred_of(header: str, below: list[str]) -> Iterator[str]:
 
 
 def _named(value: Value) -> str:
-    return f"{value.name} {_known(value)}"
+    return f"{value.name} {known(value)}"
