@@ -1,8 +1,10 @@
 """The search: what it takes, what it rejects, and why; the measurements are made up."""
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -443,6 +445,27 @@ def scenario(
         *found.notes,
         f"{found.best}, {proved}, {len(machine.rounds)} rounds, {shop.dropped} dropped",
     ]).replace("--disable", "no")  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [50, 96, 159, *range(20)])
+def test_a_search_gains_as_much_as_one_decision_or_all_that_help(seed: int) -> None:
+    draw = random.Random(seed)
+    names = "abcdef"[: draw.randint(2, 5)]
+    effects = {name: draw.choice([-0.08, -0.05, -0.03, -0.02, 0.02, 0.05]) for name in names}
+    pairs = {
+        pair: draw.choice([0.05, 0.03, 0.08, 0.1, -0.02])
+        for pair in combinations(names, 2) if draw.random() < 0.3
+    }  # fmt: skip
+    plain = cost_of(effects)
+
+    def cost(form: ModelForm) -> float:
+        return plain(form) + sum(v for pair, v in pairs.items() if {*pair} <= {*form.disabled})
+
+    found = searched(FakeWorkshop([*map(without, names)]), FakeMachine(cost))
+    helpful = tuple(name for name in names if effects[name] < 0)
+    rivals = [(), helpful, *((name,) for name in helpful)]
+    limit = min(cost(ModelForm(3, disabled=rival)) for rival in rivals)
+    assert cost(found.best) < limit + 0.005, (effects, pairs)
 
 
 def test_all_that_a_search_says() -> None:

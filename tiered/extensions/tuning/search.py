@@ -266,18 +266,17 @@ class Search:
             made = self._workshop.made(with_choices(base.form, [c for c in choices if c != choice]))
             lacking.update({} if made is None else {made: choice})
         gains = self._race("together").screen("needed", whole, [*lacking], both_ways=True)
-        ratios = {lacking[made]: gain.ratio.median for made, gain in gains.items()}
+        ratios = {made: gain.ratio.median for made, gain in gains.items()}
         if whole in lacking:  # it changes nothing beside the others
-            ratios[lacking[whole]] = 1.0
-        needless = [choice for choice, ratio in ratios.items() if ratio < 1 + USEFUL]
-        if not needless:
+            ratios[whole] = 1.0
+        able = [made for made, ratio in ratios.items() if ratio < 1 + USEFUL]
+        if not able:
             return whole
+        needless, best = [lacking[made] for made in able], min(able, key=lambda made: ratios[made])
         rest = [choice for choice in choices if choice not in needless] or [*choices[:1]]
-        dropped = len(choices) - len(rest)
-        is_mutual = dropped > 1 and self._is_slower(with_choices(base.form, rest), whole)
-        if is_mutual:  # some stand in for one another
-            least = min(needless, key=lambda choice: ratios[choice])
-            rest = [choice for choice in choices if choice != least]
+        is_mutual = self._is_slower(with_choices(base.form, rest), best)
+        if is_mutual:  # some stand in for one another, or against one another
+            rest = [choice for choice in choices if choice != lacking[best]]
         self.found.taken = []
         taken = self._proved(base, with_choices(base.form, rest), "those that it needs", rest)
         if taken is None:
@@ -285,12 +284,12 @@ class Search:
             return whole
         return self._pruned(base, taken, rest) if is_mutual else taken
 
-    def _is_slower(self, form: ModelForm, whole: Made) -> bool:
-        """Return whether a form seems slower than the whole, or cannot be made."""
+    def _is_slower(self, form: ModelForm, other: Made) -> bool:
+        """Return whether a form seems slower than another one, or cannot be made."""
         made = self._workshop.made(form)
         if made is None:
             return True
-        gains = self._race("together").screen("needed", whole, [made], both_ways=True)
+        gains = self._race("together").screen("needed", other, [made], both_ways=True)
         return any(gain.ratio.median >= 1 + USEFUL for gain in gains.values())
 
     def _proved(
