@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.small import named, parsed
+from tests.small import made_by, named, parsed
 from tiered.function_passes.activation._underflow import softmax_may_underflow
 
 
@@ -64,3 +64,11 @@ def test_float16_has_fewer_digits() -> None:
     assert [
         softmax_may_underflow(named(parsed(text % limits(0, high)), "a"), 0) for high in (9, 10)
     ] == [False, True]
+
+
+def test_of_a_value_outside_of_a_graph_nothing_is_known() -> None:
+    of = parsed("(float[2] x) => (float[2] y) { a = Tanh(x)  y = Abs(x) }")
+    value = named(of, "a")
+    assert not softmax_may_underflow(value, -1)
+    of.main.remove_node(made_by(of, "a"))
+    assert softmax_may_underflow(value, -1)

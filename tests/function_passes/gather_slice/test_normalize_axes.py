@@ -1,5 +1,7 @@
 import pytest
 
+from tests.small import parsed
+from tiered import PassContext, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "normalize_axes"
@@ -96,3 +98,15 @@ def test_an_unknown_rank_is_left_alone() -> None:
         "(float[N] x, int64[K] s) => (float[A,B] y) { h = Reshape(x, s)  y = Softmax<axis=-1>(h) }",
         because="the rank is not known",
     )
+
+
+def test_a_constant_that_was_undone_is_made_again() -> None:
+    text = (
+        "(float[2,1] x, float[3,1] z) => (float[2] y, float[3] w) <int64[1] a = {-1}>"
+        " { y = Squeeze(x, a)  w = Squeeze(z, a) }"
+    )
+    for limit, expected in [(0, ["a", "a"]), (1, ["axes", "a"]), (2, ["axes", "axes"])]:
+        model = parsed(text)
+        with PassContext(opt_level=1, rewrite_limit=limit):
+            get_pass(PASS)(model)
+        assert [node.given(1).name for node in model.main.nodes] == expected, limit
