@@ -109,9 +109,15 @@ def identities(pairs: Sequence[ConstantPair]) -> tuple[dict[Value, str], dict[Va
     """Return for each side the identity of a constant: equal for one that both sides have.
 
     Constants of equal content are one, whatever their names; so are both of a pair that differs.
-    Only those are hashed that may be equal to one without a partner.
+    Only those are hashed that may be equal to one without a partner of the same name.
     """
-    loose = {_outline(each) for pair in pairs if None in pair for each in pair if each is not None}
+    loose = {
+        _outline(each)
+        for pair in pairs
+        if len({each and each.value.name for each in pair}) > 1
+        for each in pair
+        if each is not None
+    }
     found: tuple[dict[Value, str], dict[Value, str]] = ({}, {})
     known: dict[Hashable, str] = {}
     for number, (one, two) in enumerate(pairs):

@@ -134,7 +134,8 @@ def _label(graph: Graph) -> str:
 
 
 def _renamed(found: Matching) -> Iterator[Renamed]:
-    for node, other in found.partners[0].items():
+    partners = found.partners[0]
+    for node, other in ((node, partners[node]) for node in found.nodes[0] if node in partners):
         if node.name != other.name:
             yield Renamed(found.label, "node", node.name, other.name)
         for one, two in zip(node._outputs, other._outputs, strict=False):

@@ -165,17 +165,29 @@ class Matching:
                 if value.graph is not graph and self.outer is not None:
                     given[value] = self.outer.id_of(side, value)
             digests.append(value_digests(graph, given))
-        for has_label in (True, False):
+        looks: list[Key] = [self._results, lambda _, node: node.label, lambda *_: ""]
+        for look in looks:
             self._join([
-                [(self._digest(digests[side], node, has_label=has_label), node)
+                [(self._digest(digests[side], node, look(side, node)), node)
                  for node in self.free(side)]
                 for side in (0, 1)
             ])  # fmt: skip
 
     @staticmethod
-    def _digest(digests: Mapping[Value, str], node: Node, *, has_label: bool) -> Hashable | None:
+    def _digest(
+        digests: Mapping[Value, str], node: Node, beside: Hashable | None
+    ) -> Hashable | None:
         known = [digests[value] for value in node._outputs if value is not None]
-        return (*known, node.label if has_label else "") if known else None
+        return (*known, beside) if known and beside is not None else None
+
+    def _results(self, side: Side, node: Node) -> Hashable | None:
+        """Return which results of the graph a node computes, None without."""
+        found = [
+            (place, node._outputs.index(pair[side]))
+            for place, pair in enumerate(self.output_pairs)
+            if None not in pair and pair[side] in node._outputs
+        ]
+        return tuple(found) or None
 
     def _join(self, sides: list[list[tuple[Hashable | None, Node]]]) -> None:
         """Pair the nodes of equal keys, in order."""
