@@ -182,12 +182,14 @@ class Matching:
 
     def _results(self, side: Side, node: Node) -> Hashable | None:
         """Return which results of the graph a node computes, None without."""
-        found = [
-            (place, node._outputs.index(pair[side]))
-            for place, pair in enumerate(self.output_pairs)
-            if None not in pair and pair[side] in node._outputs
-        ]
-        return tuple(found) or None
+        places = self._places[side]
+        return tuple(places[value] for value in node._outputs if value in places) or None
+
+    @cached_property
+    def _places(self) -> tuple[dict[Value | None, int], ...]:
+        """The places of results that both graphs have."""
+        pairs = [(at, pair) for at, pair in enumerate(self.output_pairs) if None not in pair]
+        return tuple({pair[side]: at for at, pair in pairs} for side in (0, 1))
 
     def _join(self, sides: list[list[tuple[Hashable | None, Node]]]) -> None:
         """Pair the nodes of equal keys, in order."""
