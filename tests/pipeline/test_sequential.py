@@ -69,6 +69,9 @@ def test_text_and_passes_mix_and_text_may_stand_for_several() -> None:
     assert [leaf.name for leaf in pipeline.leaves()] == ["look", "fuse_relu", "drop_neg", "look"]
     assert len(pipeline) == 4
     assert Sequential("look,fuse_relu") == Sequential([look, fuse_relu])
+    asked: list[list[Any]] = [[ops], [ops], ["final_check"], []]
+    checked = [Sequential([look], checks=each) for each in asked]
+    assert [checked[0] == other for other in checked] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("passes", [[3], 3, None, look, [None]])

@@ -241,3 +241,34 @@ def test_libraries_can_be_loaded_twice() -> None:
     load_libraries()
     load_libraries()
     assert LEAST == 4_000_000
+
+
+class _Ended(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("most", "allocated", "looks"),
+    [(100, [0, 100, 101], 3), (100, [101], 1), (0, [1], 1), (None, [5, 5, 5, 5], None)],
+)
+def test_a_watcher_ends_the_process_above_the_limit(
+    monkeypatch: pytest.MonkeyPatch, most: int | None, allocated: list[int], looks: int | None
+) -> None:
+    limit, slept = MemoryLimit(), list[float]()
+
+    def sleep(seconds: float) -> None:
+        if len(slept) == len(allocated):
+            raise TimeoutError
+        slept.append(seconds)
+
+    def end(status: int) -> None:
+        assert status == OUT_OF_MEMORY
+        raise _Ended
+
+    monkeypatch.setattr(limits, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(limits, "os", SimpleNamespace(_exit=end))
+    monkeypatch.setattr(limits, "_allocated", lambda: allocated[len(slept) - 1])
+    limit._most = most
+    with pytest.raises(TimeoutError if looks is None else _Ended):
+        limit.watch()
+    assert len(slept) == (len(allocated) if looks is None else looks)
