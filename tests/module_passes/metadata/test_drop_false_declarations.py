@@ -57,6 +57,19 @@ def test_a_remark_names_what_was_dropped() -> None:
     assert "dropped the declaration of 'u': float[5], and it is float[4]" in remark
 
 
+@pytest.mark.parametrize(
+    ("declared", "more"),
+    [("float[4] a", ""), ("float[4] a, float[4] b", ", and 1 more"),
+     ("float[4] a, float[4] b, float[4] c", ", and 2 more")],
+)  # fmt: skip
+def test_the_first_is_named_and_the_others_are_counted(declared: str, more: str) -> None:
+    text = f"(float[2] x) => (float[2] y) <{declared}> {{ a = Neg(x) b = Neg(a) c = Neg(b) y = Neg(c) }}"
+    result = optimize_model(parse(text), opt_level=0)
+    (remark,) = [str(each) for each in result.remarks if "dropped the decl" in str(each)]
+    said = "dropped the declaration of 'a': float[4], and it is float[2]"
+    assert remark.endswith(f"{said}{more}")
+
+
 def test_true_and_open_declarations_and_the_interface_stay() -> None:
     assert_unchanged(
         PASS,
@@ -72,6 +85,10 @@ def test_strict_keeps_them_and_refuses() -> None:
 
 
 def test_it_is_undone() -> None:
-    made = assert_undone(PASS, MODELS["a branch"].replace("If(true)", "If(c)").replace(
-        "s = Concat<axis=0>(x, x)", "s = Abs(x)"))
+    made = assert_undone(
+        PASS,
+        MODELS["a branch"]
+        .replace("If(true)", "If(c)")
+        .replace("s = Concat<axis=0>(x, x)", "s = Abs(x)"),
+    )
     assert "dim_value: 5" not in str(made.graph)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 from tests.small import made_by, parsed
 from tiered import DataType, Model, Node
@@ -48,6 +49,31 @@ def test_a_node_between_two_is_returned_with_them() -> None:
 def test_without_noise_all_nodes_are_one_group() -> None:
     variables, nodes = _chain(3)
     assert rankings_of(variables, nodes, {}) == [[tuple(nodes)]]
+
+
+@pytest.mark.parametrize(
+    ("noise", "expected"),
+    [
+        ([1, 0.1, 0.1, 0.01], ["1 2 3 4", "4 2 1 3", "4 123"]),
+        ([0.1, 0.01, 1, 0.1], ["3 4 1 2", "4 3 2 1", "34 2 1"]),
+        ([1, 0, 0.5, 0], ["3 1 24", "34 12"]),
+    ],
+)
+def test_weights_in_float_have_a_price_by_their_share(
+    noise: list[float], expected: list[str]
+) -> None:
+    proto = parse("""(float[64] v0) => (float[64] v4) <float[1] u = {3}> {
+        v1 = Mul(v0, w)  v2 = Sin(v1)  v3 = Add(v2, u)  v4 = Sin(v3) }""")
+    proto.graph.initializer.append(numpy_helper.from_array(np.ones(64, np.float32), "w"))
+    model = Model.from_proto(proto)
+    model.refresh_types()
+    narrowing = RuledNarrowing(DataType.FLOAT16, PrecisionRules(), {})
+    variables, nodes = variables_of(model, narrowing, keeps_io=True), model.main.nodes
+    rankings = rankings_of(variables, nodes, dict(zip(nodes, noise, strict=True)))
+    assert [
+        " ".join("".join(node.output.name[1:] for node in group) for group in groups)
+        for groups in rankings
+    ] == expected
 
 
 def test_a_price_decides_the_type_of_a_node() -> None:
