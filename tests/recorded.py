@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 COUNT = re.compile(r"(?<=lists all )\d+")
@@ -56,7 +57,10 @@ def assert_values(test: str, names: dict[str, Any]) -> None:
     path = path.with_name(f"{path.stem.removeprefix('test_')}.txt")
 
     def value(source: str, _: list[str]) -> list[str]:
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
+        shown = io.StringIO()
+        # Workers of pytest-xdist have COLUMNS, at which lines would be broken.
+        with contextlib.redirect_stdout(shown), mock.patch.dict(os.environ):
+            os.environ.pop("COLUMNS", None)
             try:
                 exec(compile(source, path.name, "single"), names)
             except Exception as error:  # noqa: BLE001 - it is what the expression comes to

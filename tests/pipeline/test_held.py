@@ -68,8 +68,10 @@ def test_bytes_become_bytes(tmp_path: Path) -> None:
 
 
 def test_bytes_of_no_model_are_an_error() -> None:
-    with pytest.raises(tiered.ModelError, match="are not an ONNX model"):
-        tiered.optimize(b"\xff" * 9)
+    for data, said in ((b"\xff" * 9, "9 bytes"), (b"\xff", "1 byte")):
+        with pytest.raises(tiered.ModelError) as caught:
+            tiered.optimize(data)
+        assert str(caught.value) == f"not an ONNX model: {said} that cannot be parsed"
     with pytest.raises(tiered.ModelError, match="empty"):
         tiered.optimize(b"")
 

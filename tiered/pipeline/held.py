@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import onnx
 from google.protobuf.message import DecodeError
 
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 _IR = "onnx_ir"
@@ -60,7 +61,8 @@ def _parsed(data: bytes) -> onnx.ModelProto:
     try:
         proto = onnx.ModelProto.FromString(data)
     except DecodeError as error:
-        raise ModelError(f"{len(data):,} bytes are not an ONNX model: they do not parse") from error
+        size = counted(len(data), "byte")
+        raise ModelError(f"not an ONNX model: {size} that cannot be parsed") from error
     if not proto.ListFields():
         raise ModelError("the bytes are empty; expected an ONNX model")
     return proto

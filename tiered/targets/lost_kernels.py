@@ -49,8 +49,11 @@ def note_float_weights(model: Model, backend: Backend) -> None:
     before = sum(math.prod(one.dims) for one in stored if one.data_type in _EIGHT_BITS)
     after = sum(one.size for one in tensors if one is not None and one.dtype in _EIGHT_BITS)
     if 2 * after < before:
+        lost = counted(
+            before - after, "weight of 8 bits is a float", "weights of 8 bits are floats"
+        )
         model.note(
-            f"{before - after:,} weights of 8 bits are floats now, in four times the bytes: "
+            f"{lost} now, in four times the bytes: "
             f"{backend} has no DequantizeLinear; `--disable lower_quantized_constant` and "
             "`--disable legalize` keep them"
         )

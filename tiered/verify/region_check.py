@@ -19,6 +19,7 @@ from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.inputs.samples import Sample, Wanted, samples_for
+from tiered.support.amounts import counted
 from tiered.support.errors import (
     ModelError,
     RuntimeFailure,
@@ -199,7 +200,8 @@ class _Regions:
             failed, reads = self._failure(verdict, opinion), region.reads
         if failed is None:
             count = max(map(len, inside))
-            self._leave(inside, f"{count} changed nodes do not run by themselves", _ALONE)
+            said = counted(count, "changed node does not run by itself", _ALONE)
+            self._leave(inside, said, _ALONE)
             return
         if not self._before.values and any(name in self._sides[0].producer for name in reads):
             self._leave(inside, f"on generated values, which may not occur, {failed}", _ALONE)

@@ -145,7 +145,7 @@ def test_an_irregular_file_is_parsed_whole(tmp_path: Path) -> None:
 def test_a_wrong_length_is_an_error_that_names_the_tensor(tmp_path: Path) -> None:
     made = proto()
     made.graph.initializer[0].raw_data += b"1234"
-    with pytest.raises(ModelError, match="'w' has 360004 bytes of data"):
+    with pytest.raises(ModelError, match="'w' has 360,004 bytes of data"):
         Model.load(saved(tmp_path, made))
 
 

@@ -144,6 +144,7 @@ def test_nodes_with_a_body(call: str, form: tuple[str, int, str]) -> None:
         ("Quant(x, s, z)", "Quant does not take 3 operands"),
         ("Trunc(x, s, z, b, b2, s)", "Trunc does not take 6 operands"),
         ("Conv(x, s)", "Conv does not take 2 operands"),
+        ("Quant(x)", "Quant does not take 1 operand"),
         ("Quant(x, , z, b)", "an operand is not float32"),
         ("Quant(x, s, z, two)", "the bit width is not one number"),
         ("Quant(x, s, z, none)", "the bit width is 0.0"),

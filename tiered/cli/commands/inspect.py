@@ -143,7 +143,7 @@ def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> No
         (dtype, row["tensors"], row["elements"], size(row["bytes"]))
         for dtype, row in weights.by_dtype.items()
     ]
-    title = f"{weights.elements:,} parameters, {size(weights.bytes)}"
+    title = f"{counted(weights.elements, 'parameter')}, {size(weights.bytes)}"
     print_table(console, title, ("dtype", "tensors", "elements", "size"), rows)
     largest = [(tensor.name, tensor.type, size(tensor.bytes)) for tensor in facts.tensors]
     if largest:

@@ -25,6 +25,7 @@ from tiered.runtime.inputs.samples import (
 from tiered.runtime.opening import Opening
 from tiered.runtime.session import as_proto, label_of
 from tiered.runtime.worker.client import Worker, WorkerSession
+from tiered.support.amounts import counted
 from tiered.support.errors import MissingOperator, UsageError
 from tiered.verify.custom_ops import open_defined
 
@@ -100,9 +101,10 @@ def sizes_of_inputs(
             there = f"it has {', '.join(inputs) or 'none'}"
             raise UsageError(f"{subjects[0].name} has no input {unknown[0]!r}; {there}")
         for name, given in found.items():
-            if inputs[name].rank not in (None, len(given)):
+            rank = inputs[name].rank
+            if rank is not None and rank != len(given):
                 raise UsageError(
-                    f"{subjects[0].name}: input {name!r} has {inputs[name].rank} dims "
+                    f"{subjects[0].name}: input {name!r} has {counted(rank, 'dim')} "
                     f"({inputs[name].type}), not {len(given)}"
                 )
         check_shapes(model, found)

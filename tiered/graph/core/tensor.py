@@ -23,6 +23,7 @@ from tiered.graph.core.lazy_bytes import (
     span_of_stored,
     spill,
 )
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 from tiered.support.memory_limit import check_memory
 
@@ -304,8 +305,9 @@ class Tensor:
         if found is not None:
             if found[2] != self.nbytes:
                 raise ModelError(
-                    f"tensor {self.proto.name!r} has {found[2]} bytes of data, its dtype and dims "
-                    f"{list(self.shape)} need {self.nbytes}"
+                    f"tensor {self.proto.name!r} has {counted(found[2], 'byte')} of data, its "
+                    f"dtype and dims "
+                    f"{list(self.shape)} need {self.nbytes:,}"
                 )
             return found
         entries = {entry.key: entry.value for entry in self.proto.external_data}
@@ -317,7 +319,9 @@ class Tensor:
         except ValueError as error:
             raise ModelError(f"{what} has an offset or length that is not an integer") from error
         if length != expected:
-            raise ModelError(f"{what} has {length} bytes, dtype and dims need {expected}")
+            raise ModelError(
+                f"{what} has {counted(length, 'byte')}, dtype and dims need {expected:,}"
+            )
         size = os.path.getsize(path)
         if offset < 0 or offset + length > size:
             raise ModelError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.shape_inference.rules.contrib_types import matrix_factors
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
@@ -192,8 +193,10 @@ def _conv(node: Node) -> str | None:
     if not weight or len(weight) < 3:
         return None
     group, channels = node.attributes.get("group", 1), weight[1]
-    if data and isinstance(channels, int) and _differ(data[1], channels * group):
-        return f"{_text(data)} has {data[1]} channels; the filters read {channels * group}"
+    if data and isinstance(channels, int):
+        found, read = data[1], channels * group
+        if isinstance(found, int) and found != read:
+            return f"{_text(data)} has {counted(found, 'channel')}; the filters read {read}"
     if bias is not None and (len(bias) != 1 or _differ(bias[0], weight[0])):
         return f"operand 2 is {_text(bias)}; it takes [{weight[0]}]"
     return None

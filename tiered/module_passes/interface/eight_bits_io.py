@@ -18,6 +18,7 @@ from tiered import (
     module_pass,
 )
 from tiered.rewriter.idioms.main_tensors import input_named
+from tiered.support.amounts import counted
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), touches=("*",), changes_interface=True)
@@ -87,7 +88,8 @@ def _per_channel(
     channels = value.dim(axis)
     if isinstance(channels, int) and channels != len(given):
         raise UsageError(
-            f"eight_bits_io: {value.name!r} has {channels} channels at axis {axis}, and "
+            f"eight_bits_io: {value.name!r} has {counted(channels, 'channel')} at axis "
+            f"{axis}, and "
             f"{len(given)} numbers are given"
         )
     return numbers.reshape([-1 if at == axis % rank else 1 for at in range(rank)])

@@ -15,6 +15,7 @@ import onnx.parser
 
 from tiered.graph.core.dtypes import DataType
 from tiered.rewriter.skip import Skip
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value
@@ -238,7 +239,7 @@ def form_of(node: Node) -> BodyForm | Skip:
     op_type, operands = node.op_type, node.inputs
     key = (op_type, len(operands))
     if key not in _BITS or len(node.outputs) != 1:
-        return Skip("{} does not take {} operands", *key)
+        return Skip("{} does not take {}", op_type, counted(len(operands), "operand"))
     if node.parameter_reason:
         return Skip("{}", node.parameter_reason)
     if any(value is None or value.dtype != DataType.FLOAT for value in operands):

@@ -147,7 +147,7 @@ def test_an_active_state_needs_scale_and_offset(state: S) -> None:
 
 def test_scales_have_as_many_offsets() -> None:
     made = config(CHANNELS, channel_axis=0, scale=[1, 2], offset=[0])
-    with pytest.raises(UsageError, match="2 scales have 1 offsets"):
+    with pytest.raises(UsageError, match="2 scales and 1 offset"):
         made.state = S.ACTIVATED
 
 

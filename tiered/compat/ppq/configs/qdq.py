@@ -20,6 +20,7 @@ from tiered.graph import DataType, Model, Tensor, Use, Value
 from tiered.graph.core.dtypes import integer_info
 from tiered.numerics.quantization.placement import axis_attribute, dequantized, insert_pair
 from tiered.numerics.quantization.scales import Weight
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]
@@ -133,7 +134,8 @@ def _axis_refusal(config: TensorQuantizationConfig, value: Value | None) -> str:
     if not -len(shape) <= axis < len(shape):
         return f"shape {list(shape)} has no axis {axis}"
     is_other = isinstance(shape[axis], int) and shape[axis] != scale.size
-    return f"axis {axis} of shape {list(shape)} has {scale.size} scales" if is_other else ""
+    said = f"axis {axis} of shape {list(shape)} has {counted(scale.size, 'scale')}"
+    return said if is_other else ""
 
 
 def _data_refusal(config: TensorQuantizationConfig, dtype: DataType) -> str:

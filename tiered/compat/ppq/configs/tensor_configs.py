@@ -14,6 +14,7 @@ from tiered.compat.ppq.configs.policies import (
 )
 from tiered.compat.ppq.configs.states import TRANSITIONS, QuantizationStates
 from tiered.numerics.quantization.scales import LEAST, affine_of, usable_scale
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class TensorQuantizationConfig:
         if scale is None or offset is None:
             raise UsageError(f"{state.name} needs scale and offset")
         if scale.shape != offset.shape:
-            raise UsageError(f"{scale.size} scales have {offset.size} offsets")
+            raise UsageError(f"{counted(scale.size, 'scale')} and {counted(offset.size, 'offset')}")
 
     @property
     def dominated_by(self) -> TensorQuantizationConfig:
@@ -332,7 +333,8 @@ class TensorQuantizationConfig:
         if axis is None:
             return scale, offset
         if not -array.ndim <= axis < array.ndim or array.shape[axis] != scale.size:
-            raise UsageError(f"{scale.size} scales on axis {axis} of shape {list(array.shape)}")
+            scales = counted(scale.size, "scale")
+            raise UsageError(f"{scales} on axis {axis} of shape {list(array.shape)}")
         shape = [1] * array.ndim
         shape[axis] = -1
         return scale.reshape(shape), offset.reshape(shape)
