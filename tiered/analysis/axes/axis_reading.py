@@ -20,7 +20,7 @@ def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
             return Skip("its axes are not constant")
         given = () if axes is None else axes.ravel().tolist()
         if not given:
-            return () if node.attr("noop_with_empty_axes", 0) else tuple(range(rank))
+            return () if node.attr("noop_with_empty_axes") else tuple(range(rank))
     return tuple(sorted([axis + rank if axis < 0 else axis for axis in given]))
 
 

@@ -356,7 +356,7 @@ def _gather(to: Lowering, node: Node) -> list[Value]:
     assert indices is not None
     dims, count = _dims(x), int(np.prod(_dims(indices)))
     rows = to.shaped(indices, (count,))
-    axis = node.attr("axis", 0) % len(dims)
+    axis = node.attr("axis") % len(dims)
     return [to.graph.op.Gather(to.shaped(x, around(dims, axis)), rows, axis=1)]
 
 
@@ -365,7 +365,7 @@ def _gather_nd(to: Lowering, node: Node) -> list[Value] | Skip:
     x, indices = node.inputs[:2]
     assert x is not None
     assert indices is not None
-    if node.attr("batch_dims", 0) or _rank(x) > to.most:
+    if node.attr("batch_dims") or _rank(x) > to.most:
         return Skip("GatherND has batch_dims, or data of rank {}", x.rank)
     *outer, inner = _dims(indices)
     return [to.graph.op.GatherND(x, to.shaped(indices, (int(np.prod(outer)), inner)))]
@@ -374,7 +374,7 @@ def _gather_nd(to: Lowering, node: Node) -> list[Value] | Skip:
 @RANKS.rule("Split")
 def _split(to: Lowering, node: Node) -> list[Value]:
     x = node.given(0)
-    axis = node.attr("axis", 0) % len(_dims(x))
+    axis = node.attr("axis") % len(_dims(x))
     sizes = np.array([_dims(value)[axis] for value in node.outputs], np.int64)
     whole = to.shaped(x, around(_dims(x), axis))
     return list(to.graph.op.Split(whole, sizes, axis=1, outputs=len(sizes)))

@@ -169,7 +169,7 @@ def _writer(node: Node, rank: int, supports: Supports) -> Write | None:
     """Return the function that writes a node with channels last, None if there is none."""
     native, dtype = NATIVE.get((node.domain, node.op_type)), node.given(0).dtype
     if native is not None and supports(native[0], MICROSOFT, dtype):
-        return None if node.attr("channels_last", 0) else partial(_write_native, *native)
+        return None if node.attr("channels_last") else partial(_write_native, *native)
     if node.domain or node.op_type not in IMAGE_OPERATORS:
         return None
     if node.op_type == "Resize" and not _is_plain_resize(node):

@@ -42,7 +42,7 @@ def _broadcasting(node: Node) -> AxisMap:
     """Operators that broadcast; before opset 7 only where an attribute says so, or by channels."""
     # Max of opset 7 does not broadcast; of opset 8 it does.
     is_old = node.version < _NUMPY_SINCE
-    if is_old and (node.attr("broadcast", 0) or node.is_op("PRelu")):
+    if is_old and (node.attr("broadcast") or node.is_op("PRelu")):
         raise NoMap("its opset broadcasts in another way")
     ranks = tuple([len(dims_of(value)) for value in node.operands])
     slots = () if is_old else (1,) if node.op_type == "PRelu" else whole(len(ranks))
@@ -73,7 +73,7 @@ def _quantized(node: Node) -> AxisMap:
     labels, scale = own_labels(node), dims_of(node.operands[1])
     others: Axes | None = None
     kinds: dict[int, IteratorKind] = {}
-    if node.attr("block_size", 0) and len(scale) == len(labels):
+    if node.attr("block_size") and len(scale) == len(labels):
         # Along the axis of blocks, a scale has an element for several.
         others, kinds = labels, {axis_of(node, len(labels), 1): IteratorKind.OPAQUE}
     elif len(scale) > 1:
@@ -86,7 +86,7 @@ def _quantized(node: Node) -> AxisMap:
 @AXES.rule("BatchNormalization")
 def _batch_normalization(node: Node) -> AxisMap:
     labels = own_labels(node, 2)
-    if node.attr("training_mode", 0) or any(node.outputs[1:]):
+    if node.attr("training_mode") or any(node.outputs[1:]):
         raise NoMap("it is in training mode")
     if not node.attr("spatial", True):
         raise NoMap("it has a scale for each element")

@@ -93,7 +93,7 @@ def _trilu(node: Node) -> AxisMap:
 @AXES.rule("ReverseSequence")
 def _reverse_sequence(node: Node) -> AxisMap:
     labels = own_labels(node, 2)
-    batch, time = node.attr("batch_axis", 1), node.attr("time_axis", 0)
+    batch, time = node.attr("batch_axis"), node.attr("time_axis")
     if {batch, time} != {0, 1}:
         raise NoMap("its axes are out of range")
     return AxisMap((labels, (batch,)), (labels,), {time: IteratorKind.OPAQUE})

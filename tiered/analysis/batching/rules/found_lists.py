@@ -90,7 +90,7 @@ _NUMERIC: Final = (DataType.FLOAT, DataType.DOUBLE, DataType.INT32, DataType.INT
 def gather(state: Following, node: Node) -> Fact:
     """Gather of columns of a list, or of entries at the places that a list names."""
     value, rank = node.given(1), state.rank(node.inputs[0])
-    axis = node.attr("axis", 0) % rank
+    axis = node.attr("axis") % rank
     if isinstance(state.facts.get(value), Listed):
         return _places(state, node, axis)
     state.shared(node, 1)
@@ -120,7 +120,7 @@ def _places(state: Following, node: Node, axis: int) -> Fact:
 def gather_nd(state: Following, node: Node) -> Fact:
     """GatherND of entries at the places that a list names: the sample first."""
     index, data = _data(state, node, 1), state.rows(node, 0)
-    if node.attr("batch_dims", 0) or index.axis == state.rank(node.inputs[1]) - 1:
+    if node.attr("batch_dims") or index.axis == state.rank(node.inputs[1]) - 1:
         raise BatchRefusal(_PLACES)
     if data is None:
         return _without(index)
@@ -171,7 +171,7 @@ def _numbers(state: Following, node: Node, name: str) -> list[int] | None:
 def split(state: Following, node: Node) -> Made:
     """Split of columns of a list."""
     listed, rank = _data(state, node), state.rank(node.inputs[0])
-    axis = node.attr("axis", 0) % rank
+    axis = node.attr("axis") % rank
     if axis == listed.axis:
         raise BatchRefusal(_ALONG)
     if axis != rank - 1 or not isinstance(listed.step, Columns):

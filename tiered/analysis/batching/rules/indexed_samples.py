@@ -22,7 +22,7 @@ def gather(state: Following, node: Node) -> Made:
     """Gather: places of another axis, or a place for each sample of what all share."""
     carried = state.in_rows(node)
     data = carried.get(0)
-    axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
+    axis = node.attr("axis") % max(state.rank(node.inputs[0]), 1)
     if data is not None and data.axis == axis and len(carried) == 1:
         rank = state.rank(node.inputs[1])
         # One row of one sample: what the rows are of a batch of 1 is not known.

@@ -11,7 +11,7 @@ from tiered.graph import Node
 @BATCHES.rule("GRU", "LSTM", "RNN")
 def recurrent(state: Following, node: Node) -> Made:
     """X [seq, batch, in], states [dirs, batch, hidden]; with layout 1 the batch comes first."""
-    first = bool(node.attr("layout", 0))
+    first = bool(node.attr("layout"))
     at = 0 if first else 1
     # X, the lengths, and the initial states; the others are weights.
     places = {0: at, 4: 0, 5: at, **({6: at} if node.is_op("LSTM") else {})}

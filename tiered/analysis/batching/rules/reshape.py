@@ -38,7 +38,7 @@ def reshape(state: Following, node: Node) -> Made:
     if target is None:
         raise BatchRefusal("its target is not known")
     before, after = state.sizes(data), state.sizes(output)
-    copies = not node.attr("allowzero", 0)
+    copies = not node.attr("allowzero")
     now = [
         state.sizes_now(data)[at] if size == 0 and copies and at < len(before) else size
         for at, size in enumerate(target)
@@ -130,7 +130,7 @@ def _choice(node: Node, before: Sizes, after: Sizes) -> str:
 def flatten(state: Following, node: Node) -> Fact:
     rows = state.samples(node)
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
-    axis = node.attr("axis", 1)
+    axis = node.attr("axis")
     at = 0 if rows.axis < (axis + len(before) if axis < 0 else axis) else 1
     options = placements(rows, before, after, state.old)
     made = next((each for each in options if each.axis == at), None)

@@ -91,7 +91,7 @@ def joined(state: Following, node: Node) -> Made:
 def gather(state: Following, node: Node) -> Fact:
     """Gather of the rows of each sample."""
     index = state.rows(node, 1)
-    axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
+    axis = node.attr("axis") % max(state.rank(node.inputs[0]), 1)
     data = _data(state, node, axis, state.step(node, 1))
     if data is None or index is None or data.axis != axis or data.outer != 1:
         raise BatchRefusal("it computes with the numbers of samples")
@@ -103,7 +103,7 @@ def gather(state: Following, node: Node) -> Fact:
 def gather_nd(state: Following, node: Node) -> Fact:
     index, steps = state.rows(node, 1), state.step(node, 1)
     data = _columns_data(state, node, steps)
-    if data is None or index is None or node.attr("batch_dims", 0) or data.outer != 1:
+    if data is None or index is None or node.attr("batch_dims") or data.outer != 1:
         raise BatchRefusal("it computes with the numbers of samples")
     columns: Sequence[Size] = steps.steps if isinstance(steps, Columns) else ()
     if data.axis >= len(columns) or index.axis == state.rank(node.inputs[1]) - 1:
@@ -128,7 +128,7 @@ def _data(state: Following, node: Node, axis: int, step: Step) -> BatchRows | No
 
 def _columns_data(state: Following, node: Node, steps: Step) -> BatchRows | None:
     """Return the samples of the data of a GatherND, by what each further sample adds."""
-    if not isinstance(steps, Columns) or node.attr("batch_dims", 0):
+    if not isinstance(steps, Columns) or node.attr("batch_dims"):
         return state.rows(node, 0)
     counting = [at for at, step in enumerate(steps.steps) if step != 0]
     axis = counting[0] if len(counting) == 1 else 0

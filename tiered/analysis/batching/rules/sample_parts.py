@@ -113,7 +113,7 @@ def _end(node: Node, number: int, to: Rewriting) -> None:
 def split(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
     rows = state.samples(node)
-    if node.attr("axis", 0) % state.rank(node.inputs[0]) == rows.axis:
+    if node.attr("axis") % state.rank(node.inputs[0]) == rows.axis:
         raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
     return rows
 

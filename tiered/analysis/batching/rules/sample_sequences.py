@@ -71,7 +71,7 @@ def wrapped(state: Following, node: Node) -> Fact | None:
 def split(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
     rows, rank = state.samples(node), state.rank(node.inputs[0])
-    axis = node.attr("axis", 0) % rank
+    axis = node.attr("axis") % rank
     if axis == rows.axis:
         raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
     is_gone = node.input(1) is None and not node.attr("keepdims", True)
@@ -81,7 +81,7 @@ def split(state: Following, node: Node) -> Fact:
 @BATCHES.rule("ConcatFromSequence")
 def joined(state: Following, node: Node) -> Fact:
     rows, rank = state.samples(node), state.rank(node.output)
-    axis, is_new = node.attr("axis") % rank, bool(node.attr("new_axis", 0))
+    axis, is_new = node.attr("axis") % rank, bool(node.attr("new_axis"))
     if not is_new and axis == rows.axis:
         raise mixes(node, 0, rows)
     return rows.on(rows.axis + (is_new and axis <= rows.axis))

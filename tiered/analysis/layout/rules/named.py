@@ -42,7 +42,7 @@ def one_hot(op: Permuted) -> Sequence[Value]:
 @LAYOUTS.rule("QuantizeLinear", "DequantizeLinear", domain=("", "com.microsoft"))
 def quantization(node: Node) -> AxisPropagation:
     """QuantizeLinear and DequantizeLinear: scales of blocks are permuted, those of one axis not."""
-    slots = None if node.attr("block_size", 0) else (0,)
+    slots = None if node.attr("block_size") else (0,)
     return derived(node, _write_quantization, slots=slots)
 
 

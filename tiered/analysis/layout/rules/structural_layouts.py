@@ -168,7 +168,7 @@ def _of_sizes(node: Node, write: Write) -> AxisPropagation | Skip:
 
 def _write_shape(op: Permuted) -> Sequence[Value]:
     labels, node = op.propagation.own(0), op.node
-    wanted = labels[slice(node.attr("start", 0), node.attr("end", None))]
+    wanted = labels[slice(node.attr("start"), node.attr("end", None))]
     arranged = op.arranged(labels)
     places = np.array([arranged.index(label) for label in wanted], np.int64)
     sizes = op.graph.op.Shape(op.operand(0), name=node.name)
