@@ -12,12 +12,12 @@ def eliminate_nop_trilu(
     graph: Graph, x: Value, upper: int | None, k: Constant | None
 ) -> Value | Skip:
     """Drop a Trilu that sets no element to 0: of one row, of one column, or after the same one."""
-    is_upper = bool(upper)
+    is_upper = upper != 0
     diagonal = 0 if k is None else int(k.const.item())
     producer = x.producer
     if producer is not None and producer.is_op("Trilu") and not producer.has_references:
         other = producer.input(1)
-        if bool(producer.attr("upper")) is is_upper and _number(other) == diagonal:
+        if (producer.attr("upper") != 0) is is_upper and _number(other) == diagonal:
             return x
     rows, columns = x.dim(-2), x.dim(-1)
     if is_upper:
