@@ -18,6 +18,10 @@ DETERMINISTIC = {
     "Dropout(x, r, c)": False,
     "RandomNormalLike<seed=1.0>(x)": False,
     "Bernoulli(x)": False,
+    "Cast<to=10>(x)": True,
+    "Cast<to=10, saturate=0>(x)": True,
+    "Cast<to=10, saturate=2>(x)": False,
+    "CastLike<saturate=-1>(x, r)": False,
 }
 AT_ALL_PLACES = {
     "Relu(x)": True,

@@ -26,7 +26,8 @@ def is_deterministic(node: Node) -> bool:
 
     A fixed seed makes no difference: two draws differ. Unknown operators and calls of local
     functions count as random, but those that `DETERMINISTIC` has. A Dropout is random only in
-    training.
+    training. onnxruntime's Cast leaves the memory of its result as it was if `saturate` is neither
+    0 nor 1 (measured with 1.32).
     """
     schema = node.schema
     if schema is None:
@@ -36,6 +37,8 @@ def is_deterministic(node: Node) -> bool:
         return training is None or (training.const is not None and not training.const.any())
     if node.domain == "" and node.op_type in RANDOM:
         return False
+    if node.domain == "" and node.op_type in CASTS:
+        return node.attr("saturate", True) in (0, 1)
     if node.domain == "" and node.op_type in _AS_THEIR_BODIES:
         return all(is_deterministic(inner) for body in node.bodies for inner in body.nodes)
     determinism = getattr(schema, "node_determinism", None)
