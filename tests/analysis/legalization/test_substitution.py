@@ -201,3 +201,26 @@ def test_the_types_of_outputs_are_kept_where_they_are_known() -> None:
         (function,) = model.functions
         assert [str(value and value.type) for value in made] == types
         assert len(function.inputs) == operands
+
+
+def test_names_and_operands_of_the_call() -> None:
+    text = """(float[2] x, float m) => (float[2] y, float[2] z, float[4] w) {
+        [own] y = Sin(x)  z = Clip(x, m)  w = Concat<axis=0>(x, x) }"""
+    for place, name, operands, given in ((0, "own_1", 1, 1), (1, "Own", 3, 3), (2, "Own", 2, 2)):
+        model = Model.from_proto(parse(text))
+        made = substitute(model.main.nodes[place], "chip", "Own")
+        assert not isinstance(made, Skip)
+        assert made[0] is not None
+        call = made[0].producer
+        assert call is not None
+        (function,) = model.functions
+        found = call.name, len(function.inputs), len(call.inputs)
+        assert found == (name, operands, given)
+
+
+def test_an_operator_of_onnx_needs_no_function() -> None:
+    text = '<ir_version: 7, opset_import: ["" : 14]> g (float[2] x) => (float[2] y) { y = Sin(x) }'
+    model = Model.from_proto(onnx.parser.parse_model(text))
+    assert Substitution("", "Cos").apply(model.main.nodes[0]) is None
+    assert [node.op_type for node in model.main.nodes] == ["Cos"]
+    assert not model.functions
