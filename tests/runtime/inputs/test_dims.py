@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
+from pathlib import Path
 
 import pytest
 from onnx import parser
 
+from tests.recorded import assert_recorded
 from tests.small import parsed
 from tiered.runtime import feasible_inputs, make_inputs
 from tiered.runtime.inputs.dim_expression import Expression
@@ -452,3 +455,17 @@ def test_only_the_tokens_of_an_input_count_for_the_total(tokens: DimSlot, total:
     binder = Binder(0, {}, {})
     binder.bind([tokens, DimSlot("key", 2, 4, "past", False), DimSlot("m", 1, 2, "total", True)])
     assert binder.sizes["total"] == total
+
+
+def test_sizes_that_are_chosen_for_dims() -> None:
+    assert_recorded(Path(__file__).with_name("chosen_sizes.txt"), {"=": _chosen})
+
+
+def _chosen(inputs: str, _: list[str]) -> Iterator[str]:
+    """Yield the names of the dims of inputs, and their sizes in four bindings."""
+    body = f"y = Identity({inputs.rsplit(maxsplit=1)[-1]})"
+    made = [sizes(inputs, binding, body) for binding in range(4)]
+    yield f"  {', '.join(made[0])}"
+    for each in made:
+        assert [*each] == [*made[0]]
+        yield f"  {', '.join(map(str, each.values()))}"
