@@ -12,6 +12,7 @@ from tiered.analysis.layout.layout_region import (
     PREFERENCE_PENALTY,
     Assignment,
     LayoutRegion,
+    _saves_nothing,
     prune_choices,
     regions,
 )
@@ -321,3 +322,31 @@ def solved(text: str, **wanted: str) -> None:
 
 def test_whole_regions() -> None:
     assert_values(__file__, {"solved": solved, "TO": TO, "BACK": BACK})
+
+
+def test_what_a_tensor_saves_if_one_operator_has_it_in_another_order() -> None:
+    text = FORK.replace("=> (", "=> (float w, ").replace("z = Neg(r)", "z = Neg(r)  w = acme.A(t)")
+    reach = reach_of(parsed(text))
+    costs = tensor_costs_of(reach.free, SIZES)
+    relu, neg = (
+        next(each for each in reach.free if each.node.op_type == name) for name in ("Relu", "Neg")
+    )
+    x, r = costs[relu.ports[0].tensor], costs[relu.ports[1].tensor]
+    assert (x.pinned, r.pinned) == ({(2, 0, 1)}, {(1, 2, 0)})
+    assert _saves_nothing(x, relu.ports[0], (0, 1, 2))  # another one reads it in this order, too
+    assert not _saves_nothing(r, neg.ports[0], (1, 2, 0))
+    assert _saves_nothing(r, neg.ports[0], (0, 1, 2))  # the same order
+    x.pinned.clear()
+    assert not _saves_nothing(x, relu.ports[0], (0, 1, 2))  # no producer, but a Transpose less
+    r.pin(relu)
+    assert _saves_nothing(r, neg.ports[0], (1, 2, 0))  # it is made in this order
+
+
+def test_one_transpose_less_pays_whatever_the_work_is() -> None:
+    text = (
+        f"(float[2,1,1] x) => (y, z) {{ t = {TO}(x)  r = Relu(t)  y = {BACK}(r)  z = acme.A(r) }}"
+    )
+    (relu,) = reach_of(parsed(text)).free
+    relu.work = {1: 10**6}
+    prune_choices([relu], tensor_costs_of([relu], SIZES))
+    assert relu.candidates == [0, 1]
