@@ -69,8 +69,10 @@ def _iterations(node: Node, most: int, max_nodes: int) -> int | Skip:
         return Skip("{}", count)
     if count > max(most, 1):
         return Skip("it runs {} times, more than max_iterations={}", count, most)
-    scans = node.outputs if is_scan else node.outputs[len(node.inputs) - 2 :]
-    rows = [value for value in (*scans, *(node.inputs if is_scan else ())) if value is not None]
+    states = len(node.inputs) - (node.attr("num_scan_inputs") if is_scan else 2)
+    scans = node.outputs[states:]
+    scanned = node.inputs[states:] if is_scan else ()
+    rows = [value for value in (*scans, *scanned) if value is not None]
     if any(value.dtype is None or value.dtype >= DataType.FLOAT8E4M3FN for value in rows):
         return Skip("rows of this dtype cannot be concatenated")
     if count == 0 and any(value is not None and value.is_used for value in scans):
