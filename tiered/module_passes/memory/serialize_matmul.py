@@ -53,7 +53,7 @@ def serialize_matmul(
         ctx.skip(None, Unable("no MatMul is named {!r}", name))
     if not cuts:
         return
-    before = memory_plan(model)
+    before, is_cut = memory_plan(model), False
     for node, cut in cuts:
         graph = node.owner
         with graph.rewrite("MatMul(x, w)  =>  MatMul in parts", node):
@@ -62,4 +62,6 @@ def serialize_matmul(
                 ctx.skip(node, result)
             else:
                 graph.replace(node, (result,))
-    ctx.remark(peak_change(before, memory_plan(model)))
+                is_cut = True
+    if is_cut:
+        ctx.remark(peak_change(before, memory_plan(model)))

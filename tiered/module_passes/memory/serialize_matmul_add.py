@@ -60,7 +60,7 @@ def serialize_matmul_add(
         ctx.skip(None, Unable("no MatMul before an Add is named {!r}", name))
     if not cuts:
         return
-    before = memory_plan(model)
+    before, is_cut = memory_plan(model), False
     for node, cut in cuts:
         # A sum of two products is one of their Adds; a product may read another one's Add.
         sum_ = _sum_of(node)
@@ -75,7 +75,9 @@ def serialize_matmul_add(
                 ctx.skip(node, result)
             else:
                 graph.replace(add, (result,))
-    ctx.remark(peak_change(before, memory_plan(model)))
+                is_cut = True
+    if is_cut:
+        ctx.remark(peak_change(before, memory_plan(model)))
 
 
 def _sum_of(node: Node) -> tuple[Node, Value] | Skip:
