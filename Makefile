@@ -73,8 +73,9 @@ docs: $(VENV)/.installed-docs  ## Build the documentation site in build/docs/htm
 
 check: lint types test  ## All that CI checks: ruff, mypy --strict, tests
 
-lint: $(VENV)/.installed-dev  ## Run ruff
+lint: $(VENV)/.installed-dev  ## Run ruff, the formatter too
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 
 types: $(VENV)/.installed-dev  ## Run mypy --strict
 	@$(BIN)/mypy

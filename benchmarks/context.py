@@ -88,9 +88,7 @@ def _ratios(seconds: dict[str, list[float]]) -> dict[str, float]:
     return {kind: taken / fastest["apply"] for kind, taken in fastest.items()}
 
 
-def command(
-    *, models: Path = Path("examples/models"), runs: int = 9, check: bool = False
-) -> None:
+def command(*, models: Path = Path("examples/models"), runs: int = 9, check: bool = False) -> None:
     """Measure what watching passes costs.
 
     Args:

@@ -58,9 +58,7 @@ def judge(original: Path, results: Sequence[Path], seconds: float) -> dict[str, 
         status[result] = max(ranks, key=_RANKS.index)
     runnable = [path for path, said in status.items() if said != "invalid"]
     off, on = (_latencies(runnable, feeds[0], seconds, level) for level in LEVELS)
-    return {
-        str(path): Verdict(said, off.get(path), on.get(path)) for path, said in status.items()
-    }
+    return {str(path): Verdict(said, off.get(path), on.get(path)) for path, said in status.items()}
 
 
 def _rank(path: Path, feeds: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
@@ -99,9 +97,7 @@ def _latencies(
         return {}
     minutes = seconds * len(paths) / 60
     found = tiered.bench(*paths, inputs=[feeds], runtime_level=level, minutes=minutes)
-    return {
-        path: each.latency.median * 1e3 for path, each in zip(paths, found.models, strict=True)
-    }
+    return {path: each.latency.median * 1e3 for path, each in zip(paths, found.models, strict=True)}
 
 
 if __name__ == "__main__":

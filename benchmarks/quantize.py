@@ -271,9 +271,7 @@ def by_tool(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> 
     peers = [tool for tool in tools if tool.startswith("onnxruntime")]
     if len(peers) > 1:
         over, deployed_over = _gains(found, peers)
-        lines.append(
-            f"| the best of onnxruntime's | | | | | | {over} | {deployed_over} | |"
-        )
+        lines.append(f"| the best of onnxruntime's | | | | | | {over} | {deployed_over} | |")
     own = [each["tiered"] for each in found.values() if "tiered" in each]
     own = [each for each in own if not math.isnan(each.calibration)]
     if own:

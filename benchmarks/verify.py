@@ -70,9 +70,7 @@ def measured(proto: onnx.ModelProto, runs: int) -> Cost:
     seconds: dict[str, list[float]] = {"with": [], "without": [], "plain": []}
     for _ in range(runs):
         seconds["without"].append(_timed(lambda: optimize_model(proto, opt_level=LEVEL)))
-        seconds["with"].append(
-            _timed(lambda: optimize_model(proto, opt_level=LEVEL, verify=True))
-        )
+        seconds["with"].append(_timed(lambda: optimize_model(proto, opt_level=LEVEL, verify=True)))
         seconds["plain"] += [_timed(lambda: _plain_run(proto, samples)) for _ in range(3)]
     least = {kind: min(taken) for kind, taken in seconds.items()}
     return Cost(verified.verify.runs, least["plain"], least["with"] - least["without"])
@@ -104,9 +102,7 @@ def _clock() -> float:
     return time.process_time() + sum(spent) / 1e9
 
 
-def command(
-    *, models: Path = Path("examples/models"), runs: int = 3, check: bool = False
-) -> None:
+def command(*, models: Path = Path("examples/models"), runs: int = 3, check: bool = False) -> None:
     """Measure what verifying each pass costs.
 
     Args:

@@ -1,6 +1,6 @@
 """networkx on the view of a model: graph algorithms as they come, on the nodes of the model.
 
-    python examples/networkx_algorithms.py [model.onnx]
+python examples/networkx_algorithms.py [model.onnx]
 """
 
 import sys

@@ -81,9 +81,7 @@ def products_that(answer: ByteProducts) -> Iterator[None]:
 class _Session:
     """A model that is open; it is used like a `WorkerSession`."""
 
-    def __init__(
-        self, proto: onnx.ModelProto, answer: ByteProducts, *, is_optimised: bool
-    ) -> None:
+    def __init__(self, proto: onnx.ModelProto, answer: ByteProducts, *, is_optimised: bool) -> None:
         own = onnx.ModelProto()
         own.CopyFrom(proto)
         multiply = saturating_product if answer == "saturate" else exact_product

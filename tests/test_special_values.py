@@ -30,8 +30,7 @@ HARD_SIGMOID = (
     " { a = Add(x, t) c = Clip(a, z, s) y = Div(c, s) }"
 )
 MISH = (
-    f"{ROW} <float o = {{1}}>"
-    " { a = Exp(x) b = Add(a, o) s = Log(b) t = Tanh(s) y = Mul(x, t) }"
+    f"{ROW} <float o = {{1}}> {{ a = Exp(x) b = Add(a, o) s = Log(b) t = Tanh(s) y = Mul(x, t) }}"
 )
 POOL = (
     "(float[1,1,1,4] x) => (float[1,1,1,4] y) <int64[8] p = {0,0,0,0,0,0,0,1}, float v = {0}>"

@@ -129,9 +129,7 @@ def test_what_watching_costs_is_measured_for_each_kind(
 def test_every_fusion_is_matched_and_chains_collapse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save_small(
-        tmp_path, "(float[2,3] x) => (float[2,3] y) { h = Transpose(x)  y = Transpose(h) }"
-    )
+    save_small(tmp_path, "(float[2,3] x) => (float[2,3] y) { h = Transpose(x)  y = Transpose(h) }")
     rewrite.main(models=tmp_path, nodes=40, rounds=1)
     printed = capsys.readouterr().out
     assert "fuse_consecutive_transpose" in printed
@@ -208,8 +206,11 @@ def test_a_tool_that_nobody_knows_is_an_error() -> None:
 
 @pytest.mark.parametrize(("shape", "sizes"), [("deep", "214 nodes (143 without"), ("external", "")])
 def test_a_large_model_is_one_that_runs_and_what_it_takes_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    shape: Literal["deep", "external"], sizes: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    shape: Literal["deep", "external"],
+    sizes: str,
 ) -> None:
     monkeypatch.setattr(llama, "LARGE", llama.LITTLE)
     large.main(shape=shape, folder=tmp_path / "made", layers=1, keep=True)

@@ -80,9 +80,7 @@ def _models_suite(folder: Path, levels: tuple[int, ...], jobs: int, only: str) -
             status.update(f"models: {len(outcomes)} of {len(tasks)} judged")
         for seed in HASH_SEEDS[1:]:
             status.update(f"models: again in a process with PYTHONHASHSEED={seed}")
-            work = run_tasks(
-                digest_model, tasks, jobs=jobs, timeout=_MODEL_TIMEOUT, hash_seed=seed
-            )
+            work = run_tasks(digest_model, tasks, jobs=jobs, timeout=_MODEL_TIMEOUT, hash_seed=seed)
             for task, answer in work:
                 name = task.path.stem
                 outcomes[name] = _with_seed(outcomes[name], _outcome(answer), seed)
@@ -113,9 +111,7 @@ def _with_seed(outcome: Outcome, other: Outcome, seed: int) -> Outcome:
         for level, digest in (other.digests or {}).items()
         if digest != digests.get(level, digest)
     ]
-    return dataclasses.replace(
-        outcome, failures=(*outcome.failures, *other.failures, *different)
-    )
+    return dataclasses.replace(outcome, failures=(*outcome.failures, *other.failures, *different))
 
 
 def _show(suite: Suite, levels: Iterable[int]) -> None:

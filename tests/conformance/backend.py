@@ -93,9 +93,7 @@ class _NotRunnable(Exception):
     """No runtime reproduces the expected outputs of the original."""
 
 
-def _runnable_subject(
-    case: TestCase, model: ModelProto, data_sets: Sequence[_DataSet]
-) -> Subject:
+def _runnable_subject(case: TestCase, model: ModelProto, data_sets: Sequence[_DataSet]) -> Subject:
     """Choose the first runtime that reproduces what the case expects."""
     reasons = []
     for open_model in (open_on_onnxruntime, _open_on_reference):
@@ -221,9 +219,7 @@ def _named(model: ModelProto, inputs: list[Any], outputs: list[Any]) -> _DataSet
         defaults = {tensor.name for tensor in model.graph.initializer}
         names = [name for name in names if name not in defaults]
     results = [value.name for value in model.graph.output]
-    return _DataSet(
-        dict(zip(names, inputs, strict=True)), dict(zip(results, outputs, strict=True))
-    )
+    return _DataSet(dict(zip(names, inputs, strict=True)), dict(zip(results, outputs, strict=True)))
 
 
 def _read(folder: Path, prefix: str, model: ModelProto) -> list[Any]:

@@ -17,6 +17,7 @@ from tiered.runtime.session import Session
 
 Feeds = dict[str, Any]
 
+
 def feeds_for(
     path: Path, model: ModelProto, session: Session, *, binding: int, seed: int = 0
 ) -> Feeds:

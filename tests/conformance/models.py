@@ -139,8 +139,6 @@ def _fault(expected: Outputs, level: int, _result: ModelProto, outputs: Outputs)
     return None if comparison.ok else str(comparison)
 
 
-def _exact_fault(
-    expected: Outputs, level: int, result: ModelProto, outputs: Outputs
-) -> str | None:
+def _exact_fault(expected: Outputs, level: int, result: ModelProto, outputs: Outputs) -> str | None:
     """Judge where outputs are promised bit for bit; a reassociation of infinities may make NaN."""
     return _fault(expected, level, result, outputs) if level <= EXACT_UP_TO else None

@@ -46,9 +46,7 @@ def random_model(random: Random, nodes: int = 12) -> ModelProto:
     if random.random() < 0.1:
         overridable = scope.constant(numbers(random, "float32", (2,)))
         if any(tensor.name == overridable.name for tensor in scope.initializers):
-            infos.append(
-                helper.make_tensor_value_info(overridable.name, TensorProto.FLOAT, [2])
-            )
+            infos.append(helper.make_tensor_value_info(overridable.name, TensorProto.FLOAT, [2]))
     while len(scope.nodes) < nodes:
         scope.grow(scope)
     made = [value for value in scope.seen if not value.const]

@@ -19,6 +19,7 @@ def _exchange(graph: Graph) -> None:
     assert node is not None
     graph.exchange_outputs(node, 0, node, 1)
 
+
 EDITS: dict[Edit, Callable[[Model, Graph], object]] = {
     Edit.ADD_NODE: lambda m, g: g.add_node("Neg", (g.inputs[0],)),
     Edit.REMOVE_NODE: lambda m, g: g.remove_node(g.nodes_of("Split")[0]),

@@ -138,9 +138,7 @@ def kernels() -> dict[tuple[str, str], list[Kernel]]:
     return {key: _joined(_united(entries)) for key, entries in sorted(found.items())}
 
 
-def _types(
-    key: tuple[str, str], constraints: dict[str, list[str]], newest: int | None
-) -> Types:
+def _types(key: tuple[str, str], constraints: dict[str, list[str]], newest: int | None) -> Types:
     """Return the dtypes of each type parameter; what takes no tensors is not constrained."""
     schema = _schema(*key)
     types = {}

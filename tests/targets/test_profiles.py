@@ -19,8 +19,17 @@ from tiered.runtime import run
 from tiered.testing import parse
 
 BUILT_IN = (
-    "coreml", "int8_npu", "ipu", "nhwc_edge", "onnxruntime_cpu", "openvino_npu", "portable",
-    "portable13", "qnn_htp", "tensorrt", "webnn",
+    "coreml",
+    "int8_npu",
+    "ipu",
+    "nhwc_edge",
+    "onnxruntime_cpu",
+    "openvino_npu",
+    "portable",
+    "portable13",
+    "qnn_htp",
+    "tensorrt",
+    "webnn",
 )
 
 

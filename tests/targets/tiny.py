@@ -234,8 +234,7 @@ ALONE = {
     "com.microsoft::NGramRepeatBlock": "int64[1,3]={1,2,1}, T[1,4] | ngram_size=2",
     "com.microsoft::Pad": "T[2,3], int64[4]={1,0,0,1}",
     "com.microsoft::QAttention": (
-        "T1[1,2,8], T2[8,24], T3[24], T3[], T3[], T4[1]={2}, T1[]={0}, "
-        "T2[]={0} | num_heads=2"
+        "T1[1,2,8], T2[8,24], T3[24], T3[], T3[], T4[1]={2}, T1[]={0}, T2[]={0} | num_heads=2"
     ),
     "com.microsoft::Range": "T[]={0}, T[]={4}, T[]={2}",
     "com.microsoft::Unique": "T[4] -> 3",
@@ -278,8 +277,7 @@ WHOLE = {
         "{ s = SplitToSequence(x, n) y = SequenceAt(s, at) }"
     ),
     "an empty sequence": (
-        "(float[2] x) => (y) { s = SequenceEmpty() t = SequenceInsert(s, x) "
-        "y = SequenceLength(t) }"
+        "(float[2] x) => (y) { s = SequenceEmpty() t = SequenceInsert(s, x) y = SequenceLength(t) }"
     ),
     "optionals": (
         "(float[2] x) => (y, h) { o = Optional(x) y = OptionalGetElement(o) "
@@ -371,5 +369,3 @@ def model_text(key: str, types: dict[str, str], opset: int) -> str:
         f"<{', '.join(held)}> {{ {outputs} = {domain + '.' if domain else ''}{op_type}{said}"
         f"({', '.join(names).rstrip(', ')}) }}"
     )
-
-

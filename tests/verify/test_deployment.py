@@ -76,8 +76,11 @@ def test_a_failure_in_the_default_session_is_remarked(monkeypatch: pytest.Monkey
     (remark,) = said([turn], PRODUCT, FEEDS)
     assert remark.endswith("the original runs, but not the result: an optimiser fails")
     # An original that does not run there either says nothing of the passes.
-    before = PRODUCT.replace("i = Identity(v)  y = MatMul(i, x)", """t = Transpose<perm = [1,0]>(x)
-        i = Identity(v)  y = MatMul(t, i)""")
+    before = PRODUCT.replace(
+        "i = Identity(v)  y = MatMul(i, x)",
+        """t = Transpose<perm = [1,0]>(x)
+        i = Identity(v)  y = MatMul(t, i)""",
+    )
     assert said(["eliminate_identity"], before, FEEDS) == []
 
 

@@ -59,9 +59,7 @@ def _fits(wanted: Sequence[Any], dims: Sequence[Any]) -> bool:
         after = len(wanted) - at - 1
         if len(dims) < at + after:
             return False
-        return _fits(wanted[:at], dims[:at]) and _fits(
-            wanted[at + 1 :], dims[len(dims) - after :]
-        )
+        return _fits(wanted[:at], dims[:at]) and _fits(wanted[at + 1 :], dims[len(dims) - after :])
     return len(wanted) == len(dims) and all(
         want is None or want == dim for want, dim in zip(wanted, dims, strict=True)
     )

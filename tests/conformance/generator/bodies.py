@@ -121,9 +121,7 @@ def scan(scope: Scope) -> None:
     row = Known(scope.fresh("r"), rows.dtype, rows.shape[1:])
     body, outputs = body_of(scope, "body", [state, row], [state])
     collected = (outputs[-1].dtype, (rows.shape[0], *outputs[-1].shape))
-    scope.add_many(
-        "Scan", [x, rows], [(x.dtype, x.shape), collected], body=body, num_scan_inputs=1
-    )
+    scope.add_many("Scan", [x, rows], [(x.dtype, x.shape), collected], body=body, num_scan_inputs=1)
 
 
 # --- local functions ------------------------------------------------------------------------------

@@ -177,8 +177,10 @@ def expand(scope: Scope) -> None:
     shape = tuple(scope.random.choice((size, 2)) if size == 1 else size for size in x.shape)
     if scope.random.random() < 0.3:
         shape = (1, *shape)
-    written = tuple(1 if dim == size and scope.random.random() < 0.3 else dim
-                    for dim, size in zip(shape[::-1], (*x.shape[::-1], 1), strict=False))[::-1]
+    written = tuple(
+        1 if dim == size and scope.random.random() < 0.3 else dim
+        for dim, size in zip(shape[::-1], (*x.shape[::-1], 1), strict=False)
+    )[::-1]
     if scope.opset >= 8 and scope.random.random() < 0.7:
         scope.add("Expand", [x, scope.ints(*written)], x.dtype, shape)
     elif x.shape:

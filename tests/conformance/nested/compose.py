@@ -101,15 +101,12 @@ class Whole:
         prefix = self.fresh("p")
         graph = example.graph
         names = {
-            value.name: source.name
-            for value, source in zip(_inputs(graph), sources, strict=True)
+            value.name: source.name for value, source in zip(_inputs(graph), sources, strict=True)
         }
         copy = GraphProto()
         copy.CopyFrom(graph)
         _rename(copy, lambda name: names.get(name, f"{prefix}_{name}"))
-        known = {
-            dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim
-        }
+        known = {dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim}
         for value in copy.output:  # the M of one part is not that of another
             for dim in value.type.tensor_type.shape.dim:
                 if dim.dim_param and dim.dim_param not in known:
@@ -309,9 +306,7 @@ def _in_function(
     whole.model.functions.append(function)
     if DOMAIN not in {entry.domain for entry in whole.model.opset_import}:
         whole.model.opset_import.add(domain=DOMAIN, version=1)
-    outputs = [
-        _info(whole.fresh("called"), value.type) for value in part.outputs
-    ]
+    outputs = [_info(whole.fresh("called"), value.type) for value in part.outputs]
     call = helper.make_node(name, reads, [value.name for value in outputs], domain=DOMAIN)
     whole.model.graph.node.append(call)
     return outputs

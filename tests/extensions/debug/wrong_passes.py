@@ -663,9 +663,7 @@ def exchange_outputs(model: Model, ctx: PassContext) -> None:
         return
     first, second = outputs[0], outputs[1]
     if str(first.type) == str(second.type) and first.producer and second.producer:
-        at = [
-            value.producer.outputs.index(value) for value in (first, second) if value.producer
-        ]
+        at = [value.producer.outputs.index(value) for value in (first, second) if value.producer]
         model.main.exchange_outputs(first.producer, at[0], second.producer, at[1])
 
 

@@ -1,6 +1,6 @@
 """A fleet of models for acceptance: given ones under changed names and shapes, cases, hostile ones.
 
-    python -m tests.extensions.fleet.fleet_models FOLDER --models examples/models --count 300
+python -m tests.extensions.fleet.fleet_models FOLDER --models examples/models --count 300
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Operators with function bodies, quantized weights, and sums along an axis."""
 
-
 import pytest
 
 from tests.extensions.gradients.differences import check

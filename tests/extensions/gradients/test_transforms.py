@@ -20,7 +20,8 @@ def test_products_up_to_an_element_that_is_zero(exclusive: int, reverse: int) ->
 def test_products_along_the_first_of_three_axes() -> None:
     check(
         "(double[3,N,2] x) => (double[3,N,2] y) <int64 a = {0}> { y = CumProd(x, a) }",
-        opset=26, in_float=True,
+        opset=26,
+        in_float=True,
     )
 
 

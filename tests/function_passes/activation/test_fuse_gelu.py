@@ -109,7 +109,12 @@ def test_a_constant_may_not_add_dims() -> None:
 
 
 def test_before_opset_20_there_is_no_gelu() -> None:
-    assert_unchanged(PASS, graph(CHAIN), opset=19, because="ONNX has Gelu from opset 20 on; the model's opset is 19")
+    assert_unchanged(
+        PASS,
+        graph(CHAIN),
+        opset=19,
+        because="ONNX has Gelu from opset 20 on; the model's opset is 19",
+    )
 
 
 @pytest.mark.parametrize(

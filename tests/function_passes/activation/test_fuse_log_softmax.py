@@ -43,7 +43,11 @@ def test_a_softmax_that_others_see_stays() -> None:
 
 def _limits(dtype: str, bound: float) -> str:
     """Return constants `low` and `high`; ONNX text has half precision floats as their bits."""
-    ends = [-bound, bound] if dtype == "float" else np.array([-bound, bound], np.float16).view(np.uint16).tolist()
+    ends = (
+        [-bound, bound]
+        if dtype == "float"
+        else np.array([-bound, bound], np.float16).view(np.uint16).tolist()
+    )
     return f"<{dtype} low = {{{ends[0]}}}, {dtype} high = {{{ends[1]}}}>"
 
 
@@ -71,4 +75,6 @@ def test_the_logarithm_of_what_may_be_zero_stays(dtype: str, bound: float, dim: 
         f"{interface} {limits} {{ t = Clip(x, low, high) s = Softmax(t) y = Log(s) }}",
         because="the quotient may underflow",
     )
-    assert_unchanged(PASS, f"{interface} {{ s = Softmax(x) y = Log(s) }}", because="the quotient may underflow")
+    assert_unchanged(
+        PASS, f"{interface} {{ s = Softmax(x) y = Log(s) }}", because="the quotient may underflow"
+    )

@@ -6,9 +6,7 @@ PASS = "fuse_mish"
 IMAGE = "(float[N,4] x) => (float[N,4] y)"
 
 
-@pytest.mark.parametrize(
-    "softplus", ["s = Softplus(x)", "e = Exp(x) a = Add(e, o) s = Log(a)"]
-)
+@pytest.mark.parametrize("softplus", ["s = Softplus(x)", "e = Exp(x) a = Add(e, o) s = Log(a)"])
 @pytest.mark.parametrize("operands", ["x, t", "t, x"])
 def test_a_softplus_and_a_tanh_gate_their_own_operand(softplus: str, operands: str) -> None:
     constants = "<float o = {1}>" if "o)" in softplus else ""

@@ -54,6 +54,4 @@ def test_a_double_that_32_bits_do_not_hold_stays_a_constant() -> None:
 
 
 def test_alpha_that_callers_feed_is_no_constant() -> None:
-    assert_unchanged(
-        PASS, f"(float[N,4] x, float a) => (float[N,4] y) {{ {SCALED} }}", backend=ORT
-    )
+    assert_unchanged(PASS, f"(float[N,4] x, float a) => (float[N,4] y) {{ {SCALED} }}", backend=ORT)

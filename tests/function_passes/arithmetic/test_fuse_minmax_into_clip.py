@@ -99,7 +99,9 @@ def test_a_bound_below_the_minimum_of_a_relu_is_dropped() -> None:
     )
 
 
-@pytest.mark.parametrize("bounds", ["float l = {nan}, float h = {6}", "float l = {1}, float h = {nan}"])
+@pytest.mark.parametrize(
+    "bounds", ["float l = {nan}, float h = {6}", "float l = {1}, float h = {nan}"]
+)
 def test_a_bound_that_is_nan_is_none(bounds: str) -> None:
     assert_unchanged(
         PASS,

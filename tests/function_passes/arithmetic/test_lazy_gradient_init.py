@@ -5,9 +5,7 @@ from tiered.testing import assert_rewrites, assert_unchanged
 PASS = "lazy_gradient_init"
 
 
-@pytest.mark.parametrize(
-    ("operator", "filling"), [("Add", 0), ("Mul", 1)], ids=["zeros", "ones"]
-)
+@pytest.mark.parametrize(("operator", "filling"), [("Add", 0), ("Mul", 1)], ids=["zeros", "ones"])
 @pytest.mark.parametrize("operands", ["f, g", "g, f"])
 def test_a_filled_neutral_operand_is_dropped(operator: str, filling: int, operands: str) -> None:
     assert_rewrites(

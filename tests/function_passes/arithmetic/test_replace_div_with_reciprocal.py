@@ -17,7 +17,10 @@ def test_it_multiplies_by_the_rounded_reciprocal(divisor: str, inverse: str) -> 
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        ("(int32[N] x) => (int32[N] y) <int32 d = {3}> { y = Div(x, d) }", "the dividend is not a float"),
+        (
+            "(int32[N] x) => (int32[N] y) <int32 d = {3}> { y = Div(x, d) }",
+            "the dividend is not a float",
+        ),
         (
             "(float[2] x) => (float[2] y, float[2] z) <float[2] d = {3,5}>"
             " { y = Div(x, d) z = Add(x, d) }",

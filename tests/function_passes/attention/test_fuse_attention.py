@@ -78,7 +78,9 @@ def test_halves_of_rows_that_a_mask_hides_stay_nan() -> None:
         f"({heads}, bool[2,1,3,5] sees) {out} <float16 z = {{0}}, float16 low = {{64512}}> {{ {KEYS}"
         " a = Where(sees, z, low) s = Add(m, a) p = Softmax(s) y = MatMul(p, v) }"
     )
-    ones = {name: np.ones((2, 2, size, 4), np.float16) for name, size in (("q", 3), ("k", 5), ("v", 5))}
+    ones = {
+        name: np.ones((2, 2, size, 4), np.float16) for name, size in (("q", 3), ("k", 5), ("v", 5))
+    }
     assert_same_nan(PASS, text, {**ones, "sees": np.zeros((2, 1, 3, 5), bool)}, opset=23)
 
 
@@ -255,7 +257,9 @@ def test_a_constant_mask_that_leaves_each_query_something_does_no_harm(
         fused = f"({HEADS}) {OUT} <{mask}> {{ y = Attention<scale=1.0>(q, k, v, w) }}"
         assert_rewrites(PASS, text, fused, opset=23)
     else:
-        assert_unchanged(PASS, text, opset=23, because="onnxruntime's kernel zeroes rows masked by the minimum")
+        assert_unchanged(
+            PASS, text, opset=23, because="onnxruntime's kernel zeroes rows masked by the minimum"
+        )
 
 
 def test_doubles_stay_as_they_are_scaled_in_32_bits() -> None:

@@ -82,9 +82,7 @@ def test_the_standard_operator_where_the_opset_has_it() -> None:
 def test_angles_for_each_entry_of_a_batch_are_standard() -> None:
     inputs = "float[B,3,S,4] x, float[B,1,S,2] f"
     nodes = f"{HALVES} c = Squeeze(hc, one) s = Squeeze(hs, once) y = RotaryEmbedding(x, c, s)"
-    assert_rewrites(
-        PASS, graph(f"{ANGLES} {TURNED} {SUM}", inputs), graph(nodes, inputs), opset=23
-    )
+    assert_rewrites(PASS, graph(f"{ANGLES} {TURNED} {SUM}", inputs), graph(nodes, inputs), opset=23)
 
 
 def test_halves_side_by_side() -> None:
@@ -94,9 +92,7 @@ def test_halves_side_by_side() -> None:
     )
     inputs = "float[1,1,2,4] x, float[2,2] c, float[2,2] s"
     made = "c1 = Unsqueeze(c, i) s1 = Unsqueeze(s, j) y = RotaryEmbedding(x, c1, s1)"
-    assert_rewrites(
-        PASS, graph(nodes, inputs, "1,1,2,4"), graph(made, inputs, "1,1,2,4"), opset=23
-    )
+    assert_rewrites(PASS, graph(nodes, inputs, "1,1,2,4"), graph(made, inputs, "1,1,2,4"), opset=23)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,12 @@ def test_a_dtype_that_a_call_decides_stays() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "to"),
-    [("float", "float16", 10), ("int32", "float", 1), ("float", "int4", 22), ("float", "string", 8)],
+    [
+        ("float", "float16", 10),
+        ("int32", "float", 1),
+        ("float", "int4", 22),
+        ("float", "string", 8),
+    ],
 )
 def test_a_cast_to_a_dtype_that_is_no_wider_stays(before: str, after: str, to: int) -> None:
     text = f"""({before}[2] x) => ({after}[2] y, {after}[2] z) {{

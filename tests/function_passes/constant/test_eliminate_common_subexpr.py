@@ -285,9 +285,7 @@ def test_ifs_that_declare_other_types_or_have_marks_stay() -> None:
     )
     assert_unchanged(PASS, text.replace("float[2] q2", "float[N] q2"))
     model = parse(text)
-    model.graph.node[1].attribute[0].g.node[0].metadata_props.add(
-        key="tiered.device", value="gpu"
-    )
+    model.graph.node[1].attribute[0].g.node[0].metadata_props.add(key="tiered.device", value="gpu")
     assert_unchanged(PASS, model)
 
 
@@ -323,7 +321,9 @@ def test_issue_40_a_body_uses_what_the_order_has_after_its_owner() -> None:
         "y = Loop(n, c, x) <body = b (int64 i, bool g, float[2,2] s) => (bool h, float[2,2] r)"
         " { h = Identity(g) NODES }>"
     )
-    head = "(float[2,2] x, float[2,2] w) => (float[2,2] y, float[2,2] z) <int64 n = {2}, bool c = {1}>"
+    head = (
+        "(float[2,2] x, float[2,2] w) => (float[2,2] y, float[2,2] z) <int64 n = {2}, bool c = {1}>"
+    )
     assert_rewrites(
         PASS,
         f"{head} {{ {body.replace('NODES', 't = Transpose<perm=[1,0]>(w) r = Add(s, t)')}"

@@ -50,7 +50,10 @@ def test_a_bias_is_added_to_each_channel() -> None:
             graph("y = Conv(x, w)", "float[2,2,H,5] x").replace("4,5] y", "H,5] y"),
             "image and kernel sizes are not known",
         ),
-        (graph("y = Conv(x, w)", "float[N,2,4,5] x"), "onnxruntime's kernel rejects an empty batch"),
+        (
+            graph("y = Conv(x, w)", "float[N,2,4,5] x"),
+            "onnxruntime's kernel rejects an empty batch",
+        ),
     ],
 )
 def test_a_convolution_that_is_not_a_product_stays(text: str, because: str) -> None:

@@ -67,9 +67,7 @@ def test_an_image_of_unknown_rank_stays() -> None:
     assert_unchanged(
         PASS,
         "(float x, float[1,1,1,1,1,1] w) => (float[1,1,1,1,1,1] y) { e = Expand(x, s)"
-        " c = Conv(e, w) y = Relu(c) }".replace(
-            "{ e", "<int64[6] s = {1,1,1,1,1,1}> { e"
-        ),
+        " c = Conv(e, w) y = Relu(c) }".replace("{ e", "<int64[6] s = {1,1,1,1,1,1}> { e"),
         backend=ORT,
         because="the number of spatial dims is unsupported",
     )

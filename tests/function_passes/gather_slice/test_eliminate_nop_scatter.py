@@ -31,9 +31,7 @@ def test_updates_of_every_place_are_the_result(shape: str, indices: str, dtype: 
     ("column", "constant"),
     [("Unsqueeze(r, c)", "int64[1] c = {-1}"), ("Reshape(r, c)", "int64[2] c = {-1,1}")],
 )
-def test_places_may_be_counted_up_to_the_size_of_x(
-    dim: str, column: str, constant: str
-) -> None:
+def test_places_may_be_counted_up_to_the_size_of_x(dim: str, column: str, constant: str) -> None:
     head = f"(float[{dim},4] x, float[{dim},4] u) => (float[{dim},4] y)"
     assert_rewrites(
         PASS,

@@ -137,9 +137,14 @@ def test_a_ratio_that_can_be_overridden_is_no_0() -> None:
 )
 def test_norms_are_expanded_on_demand(call: str) -> None:
     text = (
-        "(float[2,2,3] x, float[2] s, float[3] w) => (float[2,2,3] y) <float[2] c = {1,2}> "
-        f"{{ d = Dropout(x) y = {call} }}"
-    ).replace("(x,", "(d,").replace("(x)", "(d)").replace("Dropout(d)", "Dropout(x)")
+        (
+            "(float[2,2,3] x, float[2] s, float[3] w) => (float[2,2,3] y) <float[2] c = {1,2}> "
+            f"{{ d = Dropout(x) y = {call} }}"
+        )
+        .replace("(x,", "(d,")
+        .replace("(x)", "(d)")
+        .replace("Dropout(d)", "Dropout(x)")
+    )
     feeds = {"x": floats(2, 2, 3), "s": floats(2), "w": floats(3)}
     found = assert_close(PASS, text, feeds, expand_norms=True)
     assert not any(name.endswith("Normalization") or name == "Dropout" for name in found)

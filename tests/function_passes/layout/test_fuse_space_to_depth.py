@@ -95,9 +95,7 @@ def test_halves_have_no_kernel() -> None:
     ],
 )
 def test_other_dims_than_those_of_the_image_are_left_alone(x: str, split: str) -> None:
-    assert_unchanged(
-        PASS, _model(x, split, "2,12,-1,3"), because="a dim of the image may change"
-    )
+    assert_unchanged(PASS, _model(x, split, "2,12,-1,3"), because="a dim of the image may change")
 
 
 def test_an_unknown_number_of_channels_is_left_alone() -> None:

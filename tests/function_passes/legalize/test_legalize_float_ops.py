@@ -21,9 +21,7 @@ def test_small_integers_are_compared_in_float() -> None:
 
 def test_results_of_other_types_stay() -> None:
     """The indices of TopK, and those of equal elements are the first."""
-    text = (
-        "(uint8[4] x) => (uint8[2] y, int64[2] i) <int64[1] k = {2}> { y, i = TopK(x, k) }"
-    )
+    text = "(uint8[4] x) => (uint8[2] y, int64[2] i) <int64[1] k = {2}> { y, i = TopK(x, k) }"
     assert_equal(PASS, text, {"x": np.array([1, 5, 5, 2], np.uint8)})
 
 

@@ -10,8 +10,10 @@ PASS = "legalize_index_dtype"
 
 @pytest.mark.parametrize("op", ["Gather<axis=1>", "GatherElements<axis=1>"])
 def test_computed_indices_are_converted(op: str) -> None:
-    head = "(float[2,3] x, bool[2,1] c) => (float[?,?,?] y)" if op[6] == "<" else (
-        "(float[2,3] x, bool[2,1] c) => (float[2,1] y)"
+    head = (
+        "(float[2,3] x, bool[2,1] c) => (float[?,?,?] y)"
+        if op[6] == "<"
+        else ("(float[2,3] x, bool[2,1] c) => (float[2,1] y)")
     )
     assert_rewrites(
         PASS,

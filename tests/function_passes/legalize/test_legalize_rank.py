@@ -277,5 +277,6 @@ def test_the_backend_says_the_rank() -> None:
 
 def test_without_a_backend_nothing_is_asked() -> None:
     assert_unchanged(
-        NAME, f"(float[32] x) => (float[8,4] y) {RESHAPED} {{ r = Reshape(x, s) y = Reshape(r, t) }}"
+        NAME,
+        f"(float[32] x) => (float[8,4] y) {RESHAPED} {{ r = Reshape(x, s) y = Reshape(r, t) }}",
     )

@@ -16,9 +16,7 @@ def test_a_cast_to_bool_compares_with_zero(dtype: str) -> None:
 
 
 def test_an_integer_in_the_middle_is_another_function() -> None:
-    assert_unchanged(
-        PASS, "(float[4] x) => (float[4] y) { b = Cast<to=7>(x) y = Cast<to=1>(b) }"
-    )
+    assert_unchanged(PASS, "(float[4] x) => (float[4] y) { b = Cast<to=7>(x) y = Cast<to=1>(b) }")
 
 
 def test_a_bool_with_another_user_stays() -> None:

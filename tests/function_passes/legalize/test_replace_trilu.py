@@ -38,7 +38,9 @@ def test_booleans_are_masked_by_and() -> None:
 @pytest.mark.parametrize("upper", [0, 1])
 @pytest.mark.parametrize("k", [-(2**40), -4, -1, 0, 1, 4, 2**40])
 def test_every_diagonal(upper: int, k: int) -> None:
-    text = f"(float[3,4] x) => (float[3,4] y) <int64 k = {{{k}}}> {{ y = Trilu<upper={upper}>(x, k) }}"
+    text = (
+        f"(float[3,4] x) => (float[3,4] y) <int64 k = {{{k}}}> {{ y = Trilu<upper={upper}>(x, k) }}"
+    )
     model = Model.from_proto(parse(text))
     get_pass(PASS).apply(model)
     assert len(model.main.nodes_of("Where")) == 1
@@ -76,7 +78,6 @@ def test_it_stays(text: str, because: str) -> None:
 def test_a_diagonal_that_is_two_numbers_stays() -> None:
     assert_unchanged(
         PASS,
-        "(float[2,3] x) => (float[2,3] y)"
-        " <int64[2] a = {-1,-1}> { y = Trilu(x, a) }",
+        "(float[2,3] x) => (float[2,3] y) <int64[2] a = {-1,-1}> { y = Trilu(x, a) }",
         because="the diagonal is not a constant",
     )

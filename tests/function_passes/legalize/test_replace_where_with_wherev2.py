@@ -39,4 +39,6 @@ def test_the_body_of_the_call_stays() -> None:
 
 def test_an_old_file_has_no_functions() -> None:
     text = f'<ir_version: 7, opset_import: ["" : 13]> g {TEXT}'
-    assert_unchanged(PASS, text, because="before IR 8 there are no local functions: tiered convert --ir 8")
+    assert_unchanged(
+        PASS, text, because="before IR 8 there are no local functions: tiered convert --ir 8"
+    )

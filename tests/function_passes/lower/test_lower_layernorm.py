@@ -34,9 +34,7 @@ def test_axes_and_dtypes(axis: int, scale: tuple[int, ...], dtype: str) -> None:
 def test_a_large_mean_does_not_cancel() -> None:
     """ONNX's body subtracts the square of the mean from the mean of the squares."""
     x = floats(1, 64) + np.float32(3e4)
-    text = (
-        "(float[1,64] x, float[64] s) => (float[1,64] y) { y = LayerNormalization(x, s) }"
-    )
+    text = "(float[1,64] x, float[64] s) => (float[1,64] y) { y = LayerNormalization(x, s) }"
     _, after, _ = run_both(PASS, text, {"x": x, "s": np.ones(64, np.float32)})
     wide = x.astype(np.float64)
     expected = (wide - wide.mean()) / np.sqrt(wide.var() + 1e-5)

@@ -22,8 +22,7 @@ def test_one_window_is_the_image() -> None:
     assert_rewrites(
         PASS,
         "(float[N,2,4,3] x) => (float[N,2,1,1] y) { y = AveragePool<kernel_shape=[4,3]>(x) }",
-        "(float[N,2,4,3] x) => (float[N,2,1,1] y) <int64[2] a = {2,3}> "
-        "{ y = ReduceMean(x, a) }",
+        "(float[N,2,4,3] x) => (float[N,2,1,1] y) <int64[2] a = {2,3}> { y = ReduceMean(x, a) }",
     )
 
 
@@ -40,9 +39,7 @@ def test_one_window_is_the_image() -> None:
     ],
 )
 def test_attributes(operator: str, attributes: str) -> None:
-    text = (
-        f"(float[N,3,7,8] x) => (float[N,3,H,W] y) {{ y = {operator}<{attributes}>(x) }}"
-    )
+    text = f"(float[N,3,7,8] x) => (float[N,3,H,W] y) {{ y = {operator}<{attributes}>(x) }}"
     assert operator not in assert_close(PASS, text, {"x": floats(2, 3, 7, 8)})
 
 

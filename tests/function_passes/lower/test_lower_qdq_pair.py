@@ -31,7 +31,9 @@ def test_numbers_are_rounded_in_float() -> None:
 @pytest.mark.parametrize("scale", [1, 0.37, 1e-3])
 def test_every_bit_of_ties_limits_and_special_values(dtype: str, zero: int, scale: float) -> None:
     x = np.concatenate([SPECIAL, floats(500) * 40])
-    text = f"(float[N] x) => (float[N] y) <float s = {{{scale}}}, {dtype} z = {{{zero}}}> {{ {PAIR} }}"
+    text = (
+        f"(float[N] x) => (float[N] y) <float s = {{{scale}}}, {dtype} z = {{{zero}}}> {{ {PAIR} }}"
+    )
     before, after, operators = run_both(PASS, text, {"x": x})
     assert "QuantizeLinear" not in operators
     assert before["y"].tobytes() == after["y"].tobytes()
@@ -71,9 +73,7 @@ KNOWN = (
 
 @pytest.mark.parametrize(("dtype", "zero"), [("int8", -5), ("uint8", 255), ("uint16", 9)])
 @pytest.mark.parametrize("scale", [1, 0.37, 1e-3])
-def test_a_clip_clamps_what_ranges_prove_to_be_numbers(
-    dtype: str, zero: int, scale: float
-) -> None:
+def test_a_clip_clamps_what_ranges_prove_to_be_numbers(dtype: str, zero: int, scale: float) -> None:
     text = KNOWN.format(dtype=dtype, zero=zero, scale=scale, k=0.5)
     numbers = np.array([0, -1, 1, 3, 1 << 30, -(1 << 30), *range(-300, 300, 7)], np.int32)
     for comparisons in (True, False):
@@ -113,8 +113,7 @@ def test_zero_points_along_an_axis_are_compared_with() -> None:
         f"(float[4] x) => (float[4] y) <float s = {{1}}, int8 z = {{0}}> {{ {PAIR} }}",
         # 0 / 0 is NaN, and so is Inf - Inf.
         KNOWN.format(dtype="int8", zero=0, scale=0, k=1),
-        "(int32[4] i, float s) => (float[4] y) <int8 z = {0}> "
-        f"{{ x = Cast<to=1>(i) {PAIR} }}",
+        f"(int32[4] i, float s) => (float[4] y) <int8 z = {{0}}> {{ x = Cast<to=1>(i) {PAIR} }}",
         "(int32[4] i) => (float[4] y) <float s = {1}, int8 z = {0}, float k = {3e38}> "
         f"{{ f = Cast<to=1>(i) g = Mul(f, k) h = Neg(g) x = Add(g, h) {PAIR} }}",
     ],
@@ -133,13 +132,11 @@ def test_integers_with_other_users_stay_for_them() -> None:
     ("text", "because"),
     [
         (
-            "(float[4] x) => (float[4] y) <float s = {1}, int4 z = {0}> "
-            f"{{ {PAIR} }}",
+            f"(float[4] x) => (float[4] y) <float s = {{1}}, int4 z = {{0}}> {{ {PAIR} }}",
             "the quantised dtype is not 8 or 16 bits",
         ),
         (
-            "(float16[4] x) => (float16[4] y) <float16 s = {1}, int8 z = {0}> "
-            f"{{ {PAIR} }}",
+            f"(float16[4] x) => (float16[4] y) <float16 s = {{1}}, int8 z = {{0}}> {{ {PAIR} }}",
             "x or scale is not float",
         ),
         (

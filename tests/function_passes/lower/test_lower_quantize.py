@@ -51,7 +51,10 @@ def test_scales_along_an_axis(axis: int) -> None:
 
 def test_a_scalar_with_a_vector_of_one_scale() -> None:
     text = "(float x, float[1] s) => (uint8 y) { y = QuantizeLinear(x, s) }"
-    feeds: dict[str, NDArray[Any]] = {"x": np.array(3.5, np.float32), "s": np.array([1], np.float32)}
+    feeds: dict[str, NDArray[Any]] = {
+        "x": np.array(3.5, np.float32),
+        "s": np.array([1], np.float32),
+    }
     assert_equal(PASS, text, feeds)
 
 
@@ -80,9 +83,7 @@ def test_it_stays(text: str, because: str) -> None:
 
 
 def test_the_quotient_may_be_of_another_dtype() -> None:
-    text = (
-        "(float[4] x, float s) => (uint8[4] y) { y = QuantizeLinear<precision=10>(x, s) }"
-    )
+    text = "(float[4] x, float s) => (uint8[4] y) { y = QuantizeLinear<precision=10>(x, s) }"
     assert_unchanged(PASS, text, because="the quotient has another dtype", opset=23)
 
 
@@ -96,7 +97,9 @@ def test_the_rank_must_be_known() -> None:
 
 
 def test_the_operator_of_onnxruntime_with_16_bits() -> None:
-    x = np.concatenate([np.array([0.5, 1.5, -2.5, 1e30, -1e30, -0.0], np.float32), floats(94) * 1e4])
+    x = np.concatenate(
+        [np.array([0.5, 1.5, -2.5, 1e30, -1e30, -0.0], np.float32), floats(94) * 1e4]
+    )
     text = (
         '<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g '
         "(float[N] x) => (uint16[N] y) <float s = {0.37}, uint16 z = {300}> "

@@ -49,7 +49,11 @@ def test_more_dims_have_their_channels_elsewhere() -> None:
     ("was", "has", "because"),
     [
         ("{4,1}", "{4,0}", "var + epsilon is not positive"),
-        ("float[2] s = {2,0.5}", "float[1] s = {2}", "the parameters of the batch norm are not one"),
+        (
+            "float[2] s = {2,0.5}",
+            "float[1] s = {2}",
+            "the parameters of the batch norm are not one",
+        ),
         ("{1,2,3,4}", "{3e38,2,3e38,4}", "the fused weights are not finite"),
     ],
 )

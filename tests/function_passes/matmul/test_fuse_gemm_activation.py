@@ -38,7 +38,9 @@ def test_no_bias_is_needed() -> None:
 
 
 def test_a_result_with_other_consumers_stays() -> None:
-    text = f"{HEAD} {{ {GEMM} y = Relu(g) }}".replace("(float[N,3] y)", "(float[N,3] y, float[N,3] g)")
+    text = f"{HEAD} {{ {GEMM} y = Relu(g) }}".replace(
+        "(float[N,3] y)", "(float[N,3] y, float[N,3] g)"
+    )
     assert_unchanged(PASS, text, backend=ORT)
 
 

@@ -117,6 +117,5 @@ def test_what_does_not_pay_or_cannot_be_said_stays(text: str, because: str) -> N
 def test_a_bias_that_callers_may_feed_is_no_constant() -> None:
     assert_unchanged(
         PASS,
-        "(float[2,5,3] x, float[3,2] w, float[2] c = {7,8}) => (float[2,5,2] y)"
-        f" {{ {NODES} }}",
+        f"(float[2,5,3] x, float[3,2] w, float[2] c = {{7,8}}) => (float[2,5,2] y) {{ {NODES} }}",
     )

@@ -107,8 +107,7 @@ def test_a_dynamic_dim(equation: str, a: str, b: str, targets: list[list[int]]) 
 def test_other_equations_stay(equation: str, a: str, b: str, because: str) -> None:
     assert_unchanged(
         PASS,
-        f"(float[{a}] a, float[{b}] b) => (y)"
-        f' {{ y = Einsum<equation="{equation}">(a, b) }}',
+        f'(float[{a}] a, float[{b}] b) => (y) {{ y = Einsum<equation="{equation}">(a, b) }}',
         because=because,
     )
 

@@ -56,7 +56,9 @@ def test_a_secondary_output_that_is_read_stays() -> None:
 def test_statistics_for_each_place_stay() -> None:
     assert_unchanged(
         PASS,
-        "(float[2,2] x) => (float[2,2] y) " + OPERANDS + " { y = BatchNormalization<spatial=0>(x, s, b, m, v) }",
+        "(float[2,2] x) => (float[2,2] y) "
+        + OPERANDS
+        + " { y = BatchNormalization<spatial=0>(x, s, b, m, v) }",
         because="its statistics are not per channel",
         opset=7,
     )

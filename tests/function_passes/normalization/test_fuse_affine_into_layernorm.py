@@ -38,8 +38,7 @@ def test_dims_of_one_before_the_scale_go(shape: str) -> None:
 def test_one_number_is_broadcast_to_the_normalised_dims() -> None:
     assert_rewrites(
         PASS,
-        f"{INTERFACE} <{SCALE}, float b = {{3}}>"
-        " { n = LayerNormalization(x, s) y = Add(n, b) }",
+        f"{INTERFACE} <{SCALE}, float b = {{3}}> {{ n = LayerNormalization(x, s) y = Add(n, b) }}",
         f"{INTERFACE} <{SCALE}, float[4] b = {{3,3,3,3}}> {{ y = LayerNormalization(x, s, b) }}",
     )
 

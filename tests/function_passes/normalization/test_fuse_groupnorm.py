@@ -10,7 +10,12 @@ CONSTANTS = (
     *("float[4,1,1] w = {1,2,3,4}", "float[4,1,1] b = {5,6,7,8}", "float[3] row = {1,2,3}"),
     *("int64[3] thirds = {0,3,-1}", "float[1,1,4] along = {1,2,3,4}", "float[3] three = {1,1,1}"),
     "float[3] nothing = {0,0,0}",
-    *("float[4] s = {1,2,3,4}", "float[4] t = {5,6,7,8}", "float one = {2}", "float[4] u = {2,2,2,2}"),
+    *(
+        "float[4] s = {1,2,3,4}",
+        "float[4] t = {5,6,7,8}",
+        "float one = {2}",
+        "float[4] u = {2,2,2,2}",
+    ),
 )
 NORM = "g = Reshape(x, groups) n = InstanceNormalization<epsilon=0.001>(g, ones, zeros)"
 THIRDS = "g = Reshape(x, thirds) n = InstanceNormalization<epsilon=0.001>(g, three, nothing)"
@@ -40,9 +45,12 @@ def test_one_scale_for_all_channels() -> None:
     [
         (graph(f"{NORM} {REST}"), 20, "before opset 21 a group has one scale"),
         (
-            graph(f"{NORM} {REST}").replace("back = {0,4,3,3}", "back = {0,2,6,3}").replace(
-                "[N,4,3,3] y", "[N,2,6,3] y"
-            ).replace("[4,1,1]", "[1,1,1]").replace("{1,2,3,4}", "{1}").replace("{5,6,7,8}", "{5}"),
+            graph(f"{NORM} {REST}")
+            .replace("back = {0,4,3,3}", "back = {0,2,6,3}")
+            .replace("[N,4,3,3] y", "[N,2,6,3] y")
+            .replace("[4,1,1]", "[1,1,1]")
+            .replace("{1,2,3,4}", "{1}")
+            .replace("{5,6,7,8}", "{5}"),
             21,
             "output and input may differ in shape",
         ),

@@ -55,7 +55,7 @@ def test_other_ways_to_square_and_to_divide(numbers: str, chain: str) -> None:
 def test_without_scale_and_bias_the_scale_is_one() -> None:
     assert_rewrites(
         PASS,
-        f"{INTERFACE} <{NUMBERS}> {{ {DIVIDED[:-len('n = Div(d, r)')]} y = Div(d, r) }}",
+        f"{INTERFACE} <{NUMBERS}> {{ {DIVIDED[: -len('n = Div(d, r)')]} y = Div(d, r) }}",
         f"{INTERFACE} <float[4] s = {{1,1,1,1}}> {{ y = LayerNormalization<epsilon=0.001>(x, s) }}",
     )
 

@@ -52,9 +52,7 @@ def test_other_users_of_the_sum_read_the_fourth_output(reader: str, outputs: str
 BIAS = "<float[8] c = {1,2,3,4,5,6,7,8}>"
 
 
-@pytest.mark.parametrize(
-    "added", ["k = Add(x, c) t = Add(k, z)", "k = Add(c, z) t = Add(x, k)"]
-)
+@pytest.mark.parametrize("added", ["k = Add(x, c) t = Add(k, z)", "k = Add(c, z) t = Add(x, k)"])
 def test_a_bias_of_the_addend_is_a_third_operand(added: str) -> None:
     fused = "y = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b, c)"
     assert_rewrites(

@@ -12,7 +12,9 @@ NORM = (
     "p = Pow(t, two) m = ReduceMean(p, a) e = Add(m, eps) q = Sqrt(e)"
     " i = Div(one, q) n = Mul(t, i) y = Mul(s, n)"
 )
-SQUARED = "p = Mul(t, t) m = ReduceMean(p, a) e = Add(m, eps) q = Sqrt(e) n = Div(t, q) y = Mul(n, s)"
+SQUARED = (
+    "p = Mul(t, t) m = ReduceMean(p, a) e = Add(m, eps) q = Sqrt(e) n = Div(t, q) y = Mul(n, s)"
+)
 
 
 def graph(
@@ -73,7 +75,10 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
     [
         (graph(f"t = Mul(x, z) {NORM} r = Relu(t)"), "the normalised value is not a sum"),
         (
-            graph(f"{SUM} {NORM} r = Relu(t)", *(part.replace("N,4,8", "8") for part in (INPUTS, BOTH))),
+            graph(
+                f"{SUM} {NORM} r = Relu(t)",
+                *(part.replace("N,4,8", "8") for part in (INPUTS, BOTH)),
+            ),
             "the sum is not known to have 2 or 3 dims",
         ),
         (
@@ -131,5 +136,9 @@ def test_a_power_of_more_dims_gives_the_sum_more_dims() -> None:
 
 
 def test_rows_without_elements_are_not_normalised() -> None:
-    text = graph(f"{SUM} {NORM} r = Relu(t)").replace("4,8]", "4,0]").replace("float[8]", "float[0]")
-    assert_unchanged(PASS, text.replace("[N,", "[2,"), backend=ORT, because="there is nothing to normalise")
+    text = (
+        graph(f"{SUM} {NORM} r = Relu(t)").replace("4,8]", "4,0]").replace("float[8]", "float[0]")
+    )
+    assert_unchanged(
+        PASS, text.replace("[N,", "[2,"), backend=ORT, because="there is nothing to normalise"
+    )

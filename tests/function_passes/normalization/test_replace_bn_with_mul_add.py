@@ -8,9 +8,7 @@ VECTORS = "float[2] s = {2,0.5}, float[2] b = {1,-1}, float[2] m = {0.5,0.25}, f
 NORM = "y = BatchNormalization<epsilon=0.0>(x, s, b, m, v)"
 
 
-@pytest.mark.parametrize(
-    ("dims", "ones"), [("1,2,2,2", ",1,1"), ("N,2", ""), ("N,2,W", ",1")]
-)
+@pytest.mark.parametrize(("dims", "ones"), [("1,2,2,2", ",1,1"), ("N,2", ""), ("N,2,W", ",1")])
 def test_channels_are_scaled_and_shifted(dims: str, ones: str) -> None:
     interface = f"(float[{dims}] x) => (float[{dims}] y)"
     assert_rewrites(
@@ -26,8 +24,7 @@ def test_epsilon_has_the_default_of_the_operator() -> None:
     vectors = VECTORS.replace("{4,1}", "{0.99999,0.99999}").replace("{0.5,0.25}", "{0.25,0.25}")
     assert_rewrites(
         PASS,
-        f"{interface} <{vectors}>"
-        " { y = BatchNormalization(x, s, b, m, v) }",
+        f"{interface} <{vectors}> {{ y = BatchNormalization(x, s, b, m, v) }}",
         f"{interface} <float[2] a = {{2,0.5}}, float[2] c = {{0.5,-1.125}}>"
         " { t = Mul(x, a) y = Add(t, c) }",
     )

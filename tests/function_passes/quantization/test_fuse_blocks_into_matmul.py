@@ -77,9 +77,9 @@ def test_blocks_are_dequantised_as_they_are_read(before: str, after: str) -> Non
         ),
         (graph(x="32"), "x is not known to have matrices"),
         (
-            graph().replace("y = Mat", "e = DequantizeLinear(q, one) y = Mat").replace(
-                "y) <", "y, float[32,2] e) <float one = {1}, "
-            ),
+            graph()
+            .replace("y = Mat", "e = DequantizeLinear(q, one) y = Mat")
+            .replace("y) <", "y, float[32,2] e) <float one = {1}, "),
             "the integers have other consumers",
         ),
         (

@@ -47,17 +47,13 @@ def test_operands_unsupported_by_the_kernel_stay(nodes: str, because: str) -> No
 
 def test_a_vector_stays() -> None:
     text = graph(f"{X} {W} y = MatMul(d, e)", "uint8[2] x", "float[3]")
-    assert_unchanged(
-        PASS, text, backend=ORT, because="a factor is not known to have matrices"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="a factor is not known to have matrices")
 
 
 def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
     nodes = f"{X} {W.replace('axis=1', 'axis=2')} y = MatMul(d, e)"
     text = graph(nodes, "uint8[N,4,2] x, int8[N,2,3] w")
-    assert_unchanged(
-        PASS, text, backend=ORT, because="per-column scales need a single matrix"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="per-column scales need a single matrix")
 
 
 def test_other_targets_keep_the_unit() -> None:

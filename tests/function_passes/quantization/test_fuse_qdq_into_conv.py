@@ -102,7 +102,10 @@ def test_signed_data_needs_signed_weights_and_a_signed_result() -> None:
     nodes = f"{X} {W} c = Conv(d, e) {Q}"
     unsigned = ("int8 z = {3}", "uint8[2,1,1,1] w = {3,5}", "uint8[2] v = {0,0}")
     assert_unchanged(
-        PASS, graph(nodes, *unsigned, x="int8"), backend=ORT, because="data and result are of different dtypes"
+        PASS,
+        graph(nodes, *unsigned, x="int8"),
+        backend=ORT,
+        because="data and result are of different dtypes",
     )
     text = graph(nodes, *unsigned, "int8 u = {1}", x="int8", y="int8")
     assert_unchanged(
@@ -133,7 +136,9 @@ def test_a_result_with_other_consumers_stays() -> None:
     ],
 )
 def test_sums_and_bias_stay_within_32_bits(weight: int, bias: int, fits: bool) -> None:
-    scales = "float xs = {1e-4}, uint8 xz = {0}, float ws = {1e-4}, float ys = {0.1}, uint8 yz = {0}"
+    scales = (
+        "float xs = {1e-4}, uint8 xz = {0}, float ws = {1e-4}, float ys = {0.1}, uint8 yz = {0}"
+    )
     given = (
         f"<{scales}, int8[1,1024,1,1] w = {{{','.join([str(weight)] * 1024)}}},"
         f" int32[1] b = {{{bias}}}, float bs = {{1e-8}}, int8 zero = {{0}}>"

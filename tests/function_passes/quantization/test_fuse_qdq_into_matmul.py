@@ -45,7 +45,11 @@ def test_both_factors_may_be_data() -> None:
     ("old", "new", "because"),
     [
         ("axis=1>", "axis=0>", "the weight has scales along another axis"),
-        ("d = DequantizeLinear(x, s, z)", "d = Cast<to=1>(x)", "an operand has no DequantizeLinear"),
+        (
+            "d = DequantizeLinear(x, s, z)",
+            "d = Cast<to=1>(x)",
+            "an operand has no DequantizeLinear",
+        ),
     ],
 )
 def test_operands_unsupported_by_the_kernel_stay(old: str, new: str, because: str) -> None:
@@ -60,15 +64,16 @@ def test_a_vector_stays() -> None:
         " { d = DequantizeLinear(x, s, z) e = DequantizeLinear(w, s, z) m = MatMul(d, e)"
         " y = QuantizeLinear(m, s, z) }"
     )
-    assert_unchanged(
-        PASS, text, backend=ORT, because="the second factor may not have matrices"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="the second factor may not have matrices")
 
 
 def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
     text = graph(f"{X} {W} m = MatMul(d, e) {Q}", "uint8[N,4,2] x, int8[N,2,3] w")
     assert_unchanged(
-        PASS, text.replace("axis=1>", "axis=2>"), backend=ORT, because="per-column scales need a single matrix"
+        PASS,
+        text.replace("axis=1>", "axis=2>"),
+        backend=ORT,
+        because="per-column scales need a single matrix",
     )
 
 

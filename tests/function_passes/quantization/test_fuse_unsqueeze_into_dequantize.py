@@ -124,7 +124,10 @@ def test_small_types_stay_small(dtype: str, integers: str, runtime: Runtime) -> 
             ", int64[1] a = {0}",
         ),
         _model(
-            f"{dtype}[1,4] q = {{{integers}}}", "float s = {0.5}", "1,4", "d = DequantizeLinear(q, s)"
+            f"{dtype}[1,4] q = {{{integers}}}",
+            "float s = {0.5}",
+            "1,4",
+            "d = DequantizeLinear(q, s)",
         ),
         runtime=runtime,
     )
@@ -218,7 +221,11 @@ def test_operators_of_onnxruntime_with_16_bits() -> None:
         before = f"h = {unit}{axis}(q, s, z)  d = Unsqueeze(h, a)"
         assert_rewrites(
             PASS,
-            _model("uint16[3,2] q = {1,2,3,4,5,6}", scale, "1,3,2", before, z, ", int64[1] a = {0}"),
-            _model("uint16[1,3,2] q = {1,2,3,4,5,6}", scale, "1,3,2", f"d = {unit}{moved}(q, s, z)", z),
+            _model(
+                "uint16[3,2] q = {1,2,3,4,5,6}", scale, "1,3,2", before, z, ", int64[1] a = {0}"
+            ),
+            _model(
+                "uint16[1,3,2] q = {1,2,3,4,5,6}", scale, "1,3,2", f"d = {unit}{moved}(q, s, z)", z
+            ),
             opset=17,
         )

@@ -10,20 +10,21 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 def _weights(kind: str, dtype: str = "float") -> str:
     rows = 2 * GATES[kind]
-    return f"{dtype}[5,3,3] x, {dtype}[1,{rows},3] w, {dtype}[1,{rows},2] r, {dtype}[1,{2 * rows}] b"
+    return (
+        f"{dtype}[5,3,3] x, {dtype}[1,{rows},3] w, {dtype}[1,{rows},2] r, {dtype}[1,{2 * rows}] b"
+    )
 
 
-def _model(kind: str, states: str, nodes: str = "", constants: str = "", dtype: str = "float") -> str:
+def _model(
+    kind: str, states: str, nodes: str = "", constants: str = "", dtype: str = "float"
+) -> str:
     return (
         f"({_weights(kind, dtype)}) => ({dtype}[5,1,3,2] y, {dtype}[1,3,2] h) {constants}"
         f" {{ {nodes} y, h = {kind}<hidden_size=2>(x, w, r, b{states}) }}"
     )
 
 
-ZEROS = (
-    "n = Shape<start=1, end=2>(x) d = Concat<axis=0>(one, n, two)"
-    " z = ConstantOfShape{value}(d)"
-)
+ZEROS = "n = Shape<start=1, end=2>(x) d = Concat<axis=0>(one, n, two) z = ConstantOfShape{value}(d)"
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])

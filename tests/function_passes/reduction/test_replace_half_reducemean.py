@@ -55,7 +55,10 @@ def test_all_axes() -> None:
     ("text", "because"),
     [
         (MEAN.replace("float16", "float"), "the operand is not float16"),
-        (MEAN.replace("(float16[2,8] x)", "(float16[2,8] x, int64[1] a)"), "axes is not a constant"),
+        (
+            MEAN.replace("(float16[2,8] x)", "(float16[2,8] x, int64[1] a)"),
+            "axes is not a constant",
+        ),
         (MEAN.replace("[2,8]", "[2,N]"), "a reduced dim is not a number"),
         (MEAN.replace("[2,8]", "[2,20000]"), "1 / 20000 is not a normal number of float16"),
         (MEAN.replace("[2,8]", "[2,0]"), "1 / 0 is not a normal number of float16"),

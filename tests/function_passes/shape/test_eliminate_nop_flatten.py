@@ -51,7 +51,9 @@ def test_a_tensor_of_another_rank_becomes_a_matrix() -> None:
         PASS, "(float[2,3,1] x) => (float[2,3] y) { y = Flatten(x) }", because="x is not a matrix"
     )
     assert_unchanged(
-        PASS, "(float[3] x) => (float[1,3] y) { y = Flatten<axis=0>(x) }", because="x is not a matrix"
+        PASS,
+        "(float[3] x) => (float[1,3] y) { y = Flatten<axis=0>(x) }",
+        because="x is not a matrix",
     )
 
 

@@ -23,7 +23,9 @@ def test_a_dim_that_may_be_1_is_left_alone() -> None:
 
 def test_a_dim_of_1_goes() -> None:
     assert_unchanged(
-        PASS, "(float[1,3] x) => (float[3] y) { y = Squeeze(x) }", because="a dim of size 1 is removed"
+        PASS,
+        "(float[1,3] x) => (float[3] y) { y = Squeeze(x) }",
+        because="a dim of size 1 is removed",
     )
 
 

@@ -22,9 +22,7 @@ def test_the_shape_may_be_computed() -> None:
     assert_rewrites(
         PASS,
         f"{interface} {{ a = Expand(x, s) y = Cast<to=7>(a) }}".replace("float[a,b]", "int64[a,b]"),
-        f"{interface} {{ a = Cast<to=7>(x) y = Expand(a, s) }}".replace(
-            "float[a,b]", "int64[a,b]"
-        ),
+        f"{interface} {{ a = Cast<to=7>(x) y = Expand(a, s) }}".replace("float[a,b]", "int64[a,b]"),
     )
 
 

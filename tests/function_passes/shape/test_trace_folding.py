@@ -70,9 +70,7 @@ def test_equal_sizes_are_computed_once() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "same", ["Abs(s)", "Max(s, zero)", "Clip(s, zero)", "Max(least, s)"]
-)
+@pytest.mark.parametrize("same", ["Abs(s)", "Max(s, zero)", "Clip(s, zero)", "Max(least, s)"])
 def test_no_size_is_negative(same: str) -> None:
     head = "(float[B,4] x) => (int64[2] y)"
     given = f"{head} <int64 zero = {{0}}, int64[2] least = {{-1,4}}>"

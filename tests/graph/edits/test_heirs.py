@@ -135,9 +135,7 @@ def all_at_once(graph: Graph, _: PassContext) -> None:
 
 def _calls_of_all_at_once(pairs: int) -> int:
     """Return how many Python functions it calls for so many pairs of nodes."""
-    lines = [
-        f"[n{at}] a{at} = Neg(x{at})  [s{at}] x{at + 1} = Sign(a{at})" for at in range(pairs)
-    ]
+    lines = [f"[n{at}] a{at} = Neg(x{at})  [s{at}] x{at + 1} = Sign(a{at})" for at in range(pairs)]
     text = f"(float[2] x0) => (float[2] y) {{ {' '.join(lines)} y = Abs(x{pairs}) }}"
     model = tiered.Model.from_proto(parse(text))
     calls = 0

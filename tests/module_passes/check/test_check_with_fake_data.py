@@ -27,7 +27,9 @@ def test_a_right_model_passes_with_a_remark() -> None:
 
 
 def test_a_random_output_is_a_remark_and_no_error() -> None:
-    text = "(float[3] x) => (float[3] y, float[3] z) { a = Identity(x)  y = Bernoulli(a)  z = Exp(a) }"
+    text = (
+        "(float[3] x) => (float[3] y, float[3] z) { a = Identity(x)  y = Bernoulli(a)  z = Exp(a) }"
+    )
     for made, count in ((text, 2), (text.replace(", float[3] z", "").replace("z = Exp(a)", ""), 1)):
         model = Model.from_proto(parse(made))
         with PassContext() as ctx:

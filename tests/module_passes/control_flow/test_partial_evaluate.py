@@ -34,7 +34,9 @@ def test_a_loop_is_unrolled_on_demand() -> None:
         ("bool c = {0}", ", c, x", "float[2] x"),
     ],
 )
-def test_a_loop_that_never_runs_is_its_initial_values(constants: str, operands: str, inputs: str) -> None:
+def test_a_loop_that_never_runs_is_its_initial_values(
+    constants: str, operands: str, inputs: str
+) -> None:
     assert_rewrites(
         PASS,
         loop(constants, operands, inputs=inputs),
@@ -46,7 +48,11 @@ def test_a_loop_that_never_runs_is_its_initial_values(constants: str, operands: 
     ("constants", "operands", "goes_on"),
     [
         ("int64 n = {1}, bool c = {1}", "n, c, x", "co = Identity(ci)"),
-        ("int64 n = {1}", "n, , x", "s = ReduceSum<keepdims=0>(xo) z = Constant<value_float=0.0>() co = Less(s, z)"),
+        (
+            "int64 n = {1}",
+            "n, , x",
+            "s = ReduceSum<keepdims=0>(xo) z = Constant<value_float=0.0>() co = Less(s, z)",
+        ),
         ("int64 n = {9}, bool c = {1}", "n, c, x", "co = Constant<value = bool {0}>()"),
         ("bool c = {1}, bool stop = {0}", ", c, x", "t = Identity(stop) co = Identity(t)"),
     ],
@@ -54,7 +60,9 @@ def test_a_loop_that_never_runs_is_its_initial_values(constants: str, operands: 
 def test_a_loop_that_runs_once_is_its_body(constants: str, operands: str, goes_on: str) -> None:
     body = f"<body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) <float[2] w = {{3,4}}> {{ xo = Add(xi, w) {goes_on} }}>"
     text = loop(constants, operands, body)
-    assert_rewrites(PASS, text, "(float[2] x) => (float[2] y) <float[2] w = {3,4}> { y = Add(x, w) }")
+    assert_rewrites(
+        PASS, text, "(float[2] x) => (float[2] y) <float[2] w = {3,4}> { y = Add(x, w) }"
+    )
     assert_undone(PASS, text)
 
 
@@ -119,7 +127,10 @@ def test_an_inner_loop_with_the_outer_trip_count_is_next() -> None:
 
 def test_in_a_local_function_constants_become_nodes() -> None:
     header = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]> g (float[2] x) => (float[2] y) { y = local.f(x) } <domain: "local", opset_import: ["" : 21]> f (v) => (u) { '
-    text = header + "n = Constant<value_int=1>() u = Loop(n, , v) <body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) <float[2] w = {3,4}> { co = Identity(ci) xo = Add(xi, w) }> }"
+    text = (
+        header
+        + "n = Constant<value_int=1>() u = Loop(n, , v) <body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) <float[2] w = {3,4}> { co = Identity(ci) xo = Add(xi, w) }> }"
+    )
     assert_rewrites(PASS, text, header + "w = Constant<value = float[2] {3,4}>() u = Add(v, w) }")
     assert_undone(PASS, text)
 
@@ -143,13 +154,29 @@ BODY = "<body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) {{ {
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (loop("int64 n = {2}, bool c = {1}", "n, c, x"), "it runs 2 times, more than max_iterations=0"),
-        (loop("bool c = {1}", "n, c, x", inputs="float[2] x, int64 n"), "the number of iterations is not a constant"),
-        (loop("bool c = {1}", "n, c, x", inputs="float[2] x, int64 n = {0}"), "the number of iterations is not a constant"),
-        (loop("int64 n = {1}", "n, c, x", inputs="float[2] x, bool c"), "the condition is not a constant"),
+        (
+            loop("int64 n = {2}, bool c = {1}", "n, c, x"),
+            "it runs 2 times, more than max_iterations=0",
+        ),
+        (
+            loop("bool c = {1}", "n, c, x", inputs="float[2] x, int64 n"),
+            "the number of iterations is not a constant",
+        ),
+        (
+            loop("bool c = {1}", "n, c, x", inputs="float[2] x, int64 n = {0}"),
+            "the number of iterations is not a constant",
+        ),
+        (
+            loop("int64 n = {1}", "n, c, x", inputs="float[2] x, bool c"),
+            "the condition is not a constant",
+        ),
         (loop("bool c = {1}", ", c, x"), "nothing ends it"),
         (
-            loop("int64 n = {3}, bool c = {1}, float z = {0}", "n, c, x", BODY.format("xo = Add(xi, xi) s = ReduceSum<keepdims=0>(xo) co = Less(s, z)")),
+            loop(
+                "int64 n = {3}, bool c = {1}, float z = {0}",
+                "n, c, x",
+                BODY.format("xo = Add(xi, xi) s = ReduceSum<keepdims=0>(xo) co = Less(s, z)"),
+            ),
             "the body decides when it ends",
         ),
         (
@@ -176,8 +203,16 @@ LESS = "k2 = Add(k, one) co = Less(k2, three) v2 = Exp(v)"
     ("limit", "body"),
     [
         ("", LESS),
-        ("", "k2 = Add(i, one) co = LessOrEqual(k2, k) v2 = Exp(v)".replace("(k2, k)", "(k2, two)").replace("co =", "two = Add(one, one) co =")),
-        ("", "f = Cast<to=1>(k) g = Cast<to=1>(one) h = Add(f, g) t = Cast<to=1>(three) co = Less(h, t) k2 = Add(k, one) v2 = Exp(v)"),
+        (
+            "",
+            "k2 = Add(i, one) co = LessOrEqual(k2, k) v2 = Exp(v)".replace(
+                "(k2, k)", "(k2, two)"
+            ).replace("co =", "two = Add(one, one) co ="),
+        ),
+        (
+            "",
+            "f = Cast<to=1>(k) g = Cast<to=1>(one) h = Add(f, g) t = Cast<to=1>(three) co = Less(h, t) k2 = Add(k, one) v2 = Exp(v)",
+        ),
         ("", "k2 = Add(k, one) e = Equal(k2, three) n = Not(e) co = And(n, ci) v2 = Exp(v)"),
     ],
 )
@@ -211,11 +246,20 @@ def test_a_limit_ends_a_while_loop_before_its_condition() -> None:
     ("body", "because"),
     [
         (LESS, "it runs more than 2 times"),
-        (LESS.replace("k2, three", "k2, k2").replace("Less(", "Equal("), "it runs more than 2 times"),
+        (
+            LESS.replace("k2, three", "k2, k2").replace("Less(", "Equal("),
+            "it runs more than 2 times",
+        ),
         # Integer division by zero ends a process.
         ("k2 = Div(k, a) co = Less(k2, three) v2 = Exp(v)", "the body decides when it ends"),
-        ("s = ReduceSum<keepdims=0>(v) t = Cast<to=7>(s) k2 = Add(k, one) co = Less(t, three) v2 = Exp(v)", "the body decides when it ends"),
-        ("f = Cast<to=1>(k) g = Cast<to=7>(f) k2 = Add(k, one) co = Less(g, three) v2 = Exp(v)", "the body decides when it ends"),
+        (
+            "s = ReduceSum<keepdims=0>(v) t = Cast<to=7>(s) k2 = Add(k, one) co = Less(t, three) v2 = Exp(v)",
+            "the body decides when it ends",
+        ),
+        (
+            "f = Cast<to=1>(k) g = Cast<to=7>(f) k2 = Add(k, one) co = Less(g, three) v2 = Exp(v)",
+            "the body decides when it ends",
+        ),
     ],
 )
 def test_while_loops_that_stay(body: str, because: str) -> None:
@@ -265,7 +309,9 @@ def check_declined(proto: onnx.ModelProto, because: str) -> None:
 
 def test_the_types_are_those_of_the_iterations() -> None:
     body = "<body = b (int64 i, bool ci, xi) => (bool co, xo) { co = Identity(ci) xo = Concat<axis=0>(xi, xi) }>"
-    proto = parse(f"(float[2] x) => (float[k] y) <int64 n = {{2}}, bool c = {{1}}> {{ h = Loop(n, c, x) {body} y = Relu(h) }}")
+    proto = parse(
+        f"(float[2] x) => (float[k] y) <int64 n = {{2}}, bool c = {{1}}> {{ h = Loop(n, c, x) {body} y = Relu(h) }}"
+    )
     model = Model.from_proto(proto)
     get_pass(PASS, max_iterations=2).apply(model, PassContext.isolated())
     h = model.main.values["h"]
@@ -337,7 +383,9 @@ def test_rows_of_8_bit_floats_are_not_joined() -> None:
 
 def test_a_scan_that_only_an_unrolled_one_read_is_gone() -> None:
     first = "<num_scan_inputs = 1, body = b (float[2] s, float[2] r) => (float[2] t, float[2] u) { t = Neg(s) u = Neg(r) }>"
-    last = "<num_scan_inputs = 1, body = e (float[2] s, float[1,2] r) => (float[2] t) { t = Neg(s) }>"
+    last = (
+        "<num_scan_inputs = 1, body = e (float[2] s, float[1,2] r) => (float[2] t) { t = Neg(s) }>"
+    )
     assert_rewrites(
         PASS,
         "(float[2] x, float[1,2] z) => (float[2] y) <int64[1] k = {0}>"

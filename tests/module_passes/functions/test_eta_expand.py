@@ -45,7 +45,10 @@ def test_calls_of_functions_are_wrapped_on_demand() -> None:
 def test_operators_of_other_domains_are_named_with_their_domain() -> None:
     text = "(float[2] x) => (float[2] y) { a = com.microsoft.Gelu(x) y = Gelu(a) }"
     made = assert_undone(PASS, text, ops=("com.microsoft::Gelu",))
-    assert [(node.domain, node.op_type) for node in made.graph.node] == [("tiered.expanded", "Gelu_a"), ("", "Gelu")]
+    assert [(node.domain, node.op_type) for node in made.graph.node] == [
+        ("tiered.expanded", "Gelu_a"),
+        ("", "Gelu"),
+    ]
 
 
 def test_constants_stay() -> None:
@@ -63,4 +66,8 @@ def test_names_are_made_of_letters_and_are_free() -> None:
     for node in proto.graph.node:
         node.name = "/layer.0/Neg"
     made = assert_undone(PASS, proto, ops=("Neg",))
-    assert [node.op_type for node in made.graph.node] == ["Neg__layer_0_Neg", "Neg__layer_0_Neg_1", "Neg__layer_0_Neg_2"]
+    assert [node.op_type for node in made.graph.node] == [
+        "Neg__layer_0_Neg",
+        "Neg__layer_0_Neg_1",
+        "Neg__layer_0_Neg_2",
+    ]

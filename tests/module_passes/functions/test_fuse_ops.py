@@ -18,14 +18,15 @@ def test_a_chain_of_elementwise_operators_is_one_group() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) y = Relu(b) }",
-        HEADER
-        + "g (float[2] x) => (float[2] y) { y = tiered.fused.fused_Neg_Exp_Relu(x) }"
+        HEADER + "g (float[2] x) => (float[2] y) { y = tiered.fused.fused_Neg_Exp_Relu(x) }"
         ' <domain: "tiered.fused", opset_import: ["" : 21]> fused_Neg_Exp_Relu (x) => (y) { a = Neg(x) b = Exp(a) y = Relu(b) }',
     )
 
 
 def test_the_most_nodes_of_a_group() -> None:
-    text = "(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Abs(b) d = Relu(c) y = Sqrt(d) }"
+    text = (
+        "(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Abs(b) d = Relu(c) y = Sqrt(d) }"
+    )
     assert groups(text, max_depth=2) == ["Neg Exp", "Abs Relu"]
     assert_unchanged(PASS, text, max_depth=1)
 
@@ -44,14 +45,23 @@ def test_random_and_unknown_operators_and_quantized_pairs_stay_alone() -> None:
 
 
 def test_two_marks_are_never_one_group() -> None:
-    proto = parse("(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Abs(b) d = Relu(c) y = Sqrt(d) }")
+    proto = parse(
+        "(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Abs(b) d = Relu(c) y = Sqrt(d) }"
+    )
     for node, mark in zip(proto.graph.node, ("npu", "npu", "cpu", "cpu", ""), strict=True):
         if mark:
             node.metadata_props.add(key="tiered.compiler", value=mark)
     model = Model.from_proto(proto)
     get_pass(PASS).apply(model, PassContext.isolated())
-    assert [function.function_name for function in model.functions] == ["fused_Neg_Exp", "fused_Abs_Relu"]
-    assert [node.metadata for node in model.main.topological_order()] == [{"tiered.compiler": "npu"}, {"tiered.compiler": "cpu"}, {}]
+    assert [function.function_name for function in model.functions] == [
+        "fused_Neg_Exp",
+        "fused_Abs_Relu",
+    ]
+    assert [node.metadata for node in model.main.topological_order()] == [
+        {"tiered.compiler": "npu"},
+        {"tiered.compiler": "cpu"},
+        {},
+    ]
 
 
 def test_a_group_that_nothing_reads_stays() -> None:
@@ -67,7 +77,10 @@ def test_functions_need_ir_8() -> None:
 @pytest.mark.parametrize("options", [{"max_depth": 0}, {"level": -2}])
 def test_limits_that_mean_nothing_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=r"expected at least -1 and 1"):
-        get_pass(PASS, **options).apply(Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Exp(x) }")), PassContext.isolated())
+        get_pass(PASS, **options).apply(
+            Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Exp(x) }")),
+            PassContext.isolated(),
+        )
 
 
 def test_inlining_is_the_inverse() -> None:

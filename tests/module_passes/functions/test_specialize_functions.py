@@ -39,10 +39,18 @@ def test_equal_constants_share_a_function() -> None:
 
 
 def test_constants_go_down_the_calls() -> None:
-    outer = IMPORTS + "outer <to, alpha: float = 0.5> (x, w) => (y) { a = f.scale<to: int = @to>(x, w) y = LeakyRelu<alpha: float = @alpha>(a) }"
+    outer = (
+        IMPORTS
+        + "outer <to, alpha: float = 0.5> (x, w) => (y) { a = f.scale<to: int = @to>(x, w) y = LeakyRelu<alpha: float = @alpha>(a) }"
+    )
     text = TWO.replace("scale<to = 1>", "outer<to = 1>") + "\n" + outer
     made = specialized(text)
-    assert sorted(each.name for each in made.functions) == ["outer_1", "outer_2", "scale_1", "scale_2"]
+    assert sorted(each.name for each in made.functions) == [
+        "outer_1",
+        "outer_2",
+        "scale_1",
+        "scale_2",
+    ]
     (first,) = (each for each in made.functions if each.name == "outer_1")
     assert [node.op_type for node in first.node] == ["Constant", "scale_1", "LeakyRelu"]
     # The default of an attribute that no call gives stays.

@@ -6,7 +6,9 @@ from tiered import Model, UsageError, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "add_checkpoints"
-CHAIN = "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { h = Neg(x)  k = Add(h, w)  y = Abs(k) }"
+CHAIN = (
+    "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { h = Neg(x)  k = Add(h, w)  y = Abs(k) }"
+)
 
 
 def test_tensors_are_appended_to_the_outputs_in_order() -> None:
@@ -57,7 +59,11 @@ BODY = """(float[2] x, bool c) => (float[2] y) {
     [
         (CHAIN, "hh", "the main graph has no tensor 'hh'; did you mean 'h'"),
         (BODY, "inner", "'inner' is a tensor of the body 'then_branch' of node 'if'"),
-        ("(float[2] x) => (float[2] y) { h = com.microsoft.Own(x)  y = Abs(x) }", "h", "is unknown"),
+        (
+            "(float[2] x) => (float[2] y) { h = com.microsoft.Own(x)  y = Abs(x) }",
+            "h",
+            "is unknown",
+        ),
     ],
 )
 def test_a_tensor_that_cannot_be_an_output_is_an_error(text: str, name: str, message: str) -> None:

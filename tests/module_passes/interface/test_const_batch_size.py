@@ -11,7 +11,9 @@ PASS = "const_batch_size"
 def shapes(proto: onnx.ModelProto) -> list[list[int | str]]:
     infos = (*proto.graph.input, *proto.graph.output)
     dims = [info.type.tensor_type.shape.dim for info in infos]
-    return [[d.dim_value if d.HasField("dim_value") else d.dim_param for d in each] for each in dims]
+    return [
+        [d.dim_value if d.HasField("dim_value") else d.dim_param for d in each] for each in dims
+    ]
 
 
 def test_the_batch_becomes_one() -> None:
@@ -60,7 +62,9 @@ def test_options_that_cannot_be() -> None:
 
 def test_a_batch_that_is_baked_into_a_reshape_is_named() -> None:
     model = Model.from_proto(
-        parse("(float[N,6] x) => (float[4,2,3] y) <int64[3] s = {4,2,3}> { [view] y = Reshape(x, s) }")
+        parse(
+            "(float[N,6] x) => (float[4,2,3] y) <int64[3] s = {4,2,3}> { [view] y = Reshape(x, s) }"
+        )
     )
     with pytest.raises(ShapeError, match=r"Reshape 'view' makes \[4, 2, 3\] of \[1, 6\]"):
         get_pass(PASS).apply(model, PassContext.isolated())

@@ -34,9 +34,12 @@ def test_operands_that_do_not_broadcast_are_an_error() -> None:
     refused(text, ShapeError, wrong, x=[5, 3])
     model = Model.from_proto(parse(text))
     get_pass(PASS, shape={"x": [4, 3]}).apply(model, PassContext.isolated())
-    branch = text.replace("y = Add(x, part)", """y = If(c) <
+    branch = text.replace(
+        "y = Add(x, part)",
+        """y = If(c) <
         then_branch = t () => (float[M,3] p) { p = Add(x, part) },
-        else_branch = e () => (float[M,3] q) { q = Identity(x) }>""")
+        else_branch = e () => (float[M,3] q) { q = Identity(x) }>""",
+    )
     branch = branch.replace("x) => (float[N,3] y)", "x, bool c) => (float[M,3] y)")
     inside = Model.from_proto(parse(branch))
     get_pass(PASS, shape={"x": [5, 3]}).apply(inside, PassContext.isolated())
@@ -51,7 +54,11 @@ def test_the_name_of_a_dim_becomes_its_size_everywhere() -> None:
         shape={"x": [2, 3]},
     )
     made = assert_undone(PASS, TEXT, shape={"x": [2, 3]})
-    assert [dims(info) for info in (*made.graph.input, *made.graph.output)] == [[2, 3], [2, "M"], [2, 3]]
+    assert [dims(info) for info in (*made.graph.input, *made.graph.output)] == [
+        [2, 3],
+        [2, "M"],
+        [2, 3],
+    ]
 
 
 def test_value_info_and_bodies_follow() -> None:
@@ -77,7 +84,11 @@ def test_value_info_with_another_size_is_removed() -> None:
 
 
 def test_the_inferred_types_follow() -> None:
-    model = Model.from_proto(parse("(float[N,3] x) => (float[K] y) { h = Concat<axis=0>(x, x) s = Shape(h) f = Cast<to=1>(s) k = Flatten<axis=0>(h) y = Add(f, f) }"))
+    model = Model.from_proto(
+        parse(
+            "(float[N,3] x) => (float[K] y) { h = Concat<axis=0>(x, x) s = Shape(h) f = Cast<to=1>(s) k = Flatten<axis=0>(h) y = Add(f, f) }"
+        )
+    )
     h = model.main.values["h"]
     assert h.shape is not None
     assert not isinstance(h.shape[0], int)
@@ -110,7 +121,9 @@ def test_shapes_as_pipeline_text() -> None:
     from tiered import parse_pipeline
 
     model = Model.from_proto(parse(TEXT))
-    parse_pipeline("const_input_shape{shape={x: [2, 3], z: [-1, K]}}").apply(model, PassContext.isolated())
+    parse_pipeline("const_input_shape{shape={x: [2, 3], z: [-1, K]}}").apply(
+        model, PassContext.isolated()
+    )
     assert [dims(info) for info in model.to_proto().graph.input] == [[2, 3], [2, "K"]]
 
 
@@ -126,7 +139,12 @@ def test_another_rank_or_another_size() -> None:
 
 
 def test_an_input_that_is_no_tensor() -> None:
-    refused("(seq(float[N]) x) => (int64 y) { y = SequenceLength(x) }", ShapeError, "no dense tensor", x=[2])
+    refused(
+        "(seq(float[N]) x) => (int64 y) { y = SequenceLength(x) }",
+        ShapeError,
+        "no dense tensor",
+        x=[2],
+    )
 
 
 def test_a_batch_that_is_baked_into_a_reshape_is_named() -> None:
@@ -154,7 +172,13 @@ def test_the_size_that_is_baked_in_is_fine() -> None:
 
 
 def test_sizes_that_do_not_fit_each_other_are_refused() -> None:
-    refused("(float[N,3] x, float[K,3] z) => (float[?,3] y) { y = Add(x, z) }", ShapeError, "does not work with", x=[2, 3], z=[5, 3])
+    refused(
+        "(float[N,3] x, float[K,3] z) => (float[?,3] y) { y = Add(x, z) }",
+        ShapeError,
+        "does not work with",
+        x=[2, 3],
+        z=[5, 3],
+    )
 
 
 @pytest.mark.parametrize("dim", [0, "2.5", "16;", "None", "", "1e3", "a b", True, None, 2.5])

@@ -94,9 +94,7 @@ def test_a_shape_that_is_cut_off_is_no_longer_known() -> None:
 
 
 def test_a_model_that_is_this_part_stays() -> None:
-    assert_unchanged(
-        PASS, TEXT, because="the model is this part", inputs=["x"], outputs=["y", "q"]
-    )
+    assert_unchanged(PASS, TEXT, because="the model is this part", inputs=["x"], outputs=["y", "q"])
 
 
 def test_without_names_nothing_is_extracted() -> None:

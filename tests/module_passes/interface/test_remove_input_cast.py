@@ -87,7 +87,9 @@ def test_an_input_that_is_not_there_is_an_error() -> None:
 def test_reasons_are_met() -> None:
     two = "(float16[2] x, float[2] u) => (float[2] y, float16[2] z) { y = Cast<to = 1>(x)  z = Neg(x) }"
     assert_unchanged(PASS, two, because="a user of the input is no Cast", inputs=["x"])
-    twice = "(float16[2] x) => (float[2] y, double[2] z) { y = Cast<to = 1>(x)  z = Cast<to = 11>(x) }"
+    twice = (
+        "(float16[2] x) => (float[2] y, double[2] z) { y = Cast<to = 1>(x)  z = Cast<to = 11>(x) }"
+    )
     assert_unchanged(PASS, twice, because="the input is cast to several dtypes")
     default = "(float16[2] x = {1, 2}) => (float[2] y) { y = Cast<to = 1>(x) }"
     assert_unchanged(PASS, default, because="the input has a default")

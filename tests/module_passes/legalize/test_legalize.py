@@ -128,8 +128,7 @@ def test_shapes_of_a_body_are_constants_where_they_are_known() -> None:
         }
     )
     source = parse(
-        "(float[2,4] x) => (float[2,4] y) <float[4] s = {1,2,3,4}> "
-        "{ y = LayerNormalization(x, s) }"
+        "(float[2,4] x) => (float[2,4] y) <float[4] s = {1,2,3,4}> { y = LayerNormalization(x, s) }"
     )
     model = Model.from_proto(source)
     legalize = get_pass("legalize").with_options(numerics="reassociating", maps=())

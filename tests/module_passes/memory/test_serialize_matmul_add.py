@@ -98,9 +98,7 @@ def test_it_declines(model: str, because: str, options: dict[str, object]) -> No
 
 
 def test_a_split_of_no_node_is_a_remark() -> None:
-    assert_unchanged(
-        PASS, text(), because="no MatMul before an Add is named 'z'", split=["z=2"]
-    )
+    assert_unchanged(PASS, text(), because="no MatMul before an Add is named 'z'", split=["z=2"])
 
 
 def test_a_remark_has_the_peak_before_and_after() -> None:

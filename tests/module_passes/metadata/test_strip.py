@@ -75,8 +75,12 @@ def test_all_of_it() -> None:
     made = optimize_model(described(), passes=parse_pipeline("strip{what=[all]}"), verify=True)
     found = [str(remark) for remark in made.remarks if remark.pass_name == "strip"]
     assert any(text.startswith("strip: metadata pkg.stack_trace: ") for text in found)
-    assert any(text.startswith("strip: doc strings: 60 bytes in 10 places") for text in found), found
-    assert any(text.startswith("strip: names of nodes: 60 bytes in 4 places") for text in found), found
+    assert any(text.startswith("strip: doc strings: 60 bytes in 10 places") for text in found), (
+        found
+    )
+    assert any(text.startswith("strip: names of nodes: 60 bytes in 4 places") for text in found), (
+        found
+    )
     assert any(text.startswith("strip: names of tensors: ") for text in found)
     again = optimize_model(made.model, passes=parse_pipeline("strip{what=[all]}"))
     assert not again.report.changing()

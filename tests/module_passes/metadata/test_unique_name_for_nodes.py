@@ -13,7 +13,9 @@ def test_nodes_without_a_name_are_named_after_their_operator() -> None:
 
 
 def test_the_first_bearer_keeps_the_name() -> None:
-    made = assert_undone(PASS, "(float[2] x) => (float[2] y) { [n] a = Relu(x) [n] b = Relu(a) [n_1] y = Neg(b) }")
+    made = assert_undone(
+        PASS, "(float[2] x) => (float[2] y) { [n] a = Relu(x) [n] b = Relu(a) [n_1] y = Neg(b) }"
+    )
     assert [node.name for node in made.graph.node] == ["n", "n_2", "n_1"]
 
 

@@ -171,12 +171,21 @@ def test_before_ir_4_constants_are_nodes() -> None:
 
 @pytest.mark.parametrize(
     ("ir", "to", "option", "expected"),
-    [(8, 21, 0, 10), (8, 15, 0, 8), (10, 13, 0, 10), (10, 13, 7, 7), (8, 21, 9, 9), (8, 17, 10, 10)],
+    [
+        (8, 21, 0, 10),
+        (8, 15, 0, 8),
+        (10, 13, 0, 10),
+        (10, 13, 7, 7),
+        (8, 21, 9, 9),
+        (8, 17, 10, 10),
+    ],
 )
 def test_the_ir_version_is_raised_only_as_needed_or_as_asked(
     ir: int, to: int, option: int, expected: int
 ) -> None:
-    made = assert_undone(PASS, at(17, "(float[2] x) => (float[2] y) { y = Relu(x) }", ir), to=to, ir=option)
+    made = assert_undone(
+        PASS, at(17, "(float[2] x) => (float[2] y) { y = Relu(x) }", ir), to=to, ir=option
+    )
     assert (made.ir_version, made.opset_import[0].version) == (expected, to)
 
 
@@ -188,12 +197,18 @@ def test_the_ir_version_alone_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("text", "ir", "reason"),
     [
-        ("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }", 3, "needs 4 or more"),
+        (
+            "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }",
+            3,
+            "needs 4 or more",
+        ),
         ("(float[2] x) => (float[2] y) { y = Relu(x) }", 99, "no IR version 99"),
         ("(int4[2] x) => (int4[2] y) { y = Identity(x) }", 9, "has no int4"),
     ],
 )
-def test_an_ir_version_that_the_model_cannot_have_is_an_error(text: str, ir: int, reason: str) -> None:
+def test_an_ir_version_that_the_model_cannot_have_is_an_error(
+    text: str, ir: int, reason: str
+) -> None:
     made = Model.from_proto(parse(at(21, text)))
     before = content(made)
     with pytest.raises(UsageError, match=reason):
@@ -288,7 +303,13 @@ def test_softmax_of_an_unknown_type_is_flattened() -> None:
     text = """<ir_version: 8, opset_import: ["" : 12, "other" : 1]>
         g (float[2] x) => (float[c,d,e] y) { h = other.Op(x)  y = Hardmax<axis = -2>(h) }"""
     made = assert_undone(PASS, parse(text), to=13)
-    assert [node.op_type for node in made.graph.node] == ["Op", "Shape", "Flatten", "Hardmax", "Reshape"]
+    assert [node.op_type for node in made.graph.node] == [
+        "Op",
+        "Shape",
+        "Flatten",
+        "Hardmax",
+        "Reshape",
+    ]
     assert made.graph.node[3].attribute[0].i == -1
 
 
@@ -326,6 +347,10 @@ def test_a_model_that_has_no_form_at_the_highest_opset_stays() -> None:
 @pytest.mark.parametrize(("to", "noted"), [(21, False), (23, True)])
 def test_an_operator_that_onnxruntime_lacks_at_the_opset_is_noted(to: int, noted: bool) -> None:
     head = "(float[1,1,4,4] x, float[1,4] r) => (float[1,1,1,1] y)"
-    made = Model.from_proto(parse(at(16, f"{head} <int64[1] b = {{0}}> {{ y = RoiAlign(x, r, b) }}")))
+    made = Model.from_proto(
+        parse(at(16, f"{head} <int64[1] b = {{0}}> {{ y = RoiAlign(x, r, b) }}"))
+    )
     get_pass(PASS, to=to).apply(made, PassContext.isolated())
-    assert any("no kernel for RoiAlign now (1 node, as 'y')" in note for note in made.notes) is noted
+    assert (
+        any("no kernel for RoiAlign now (1 node, as 'y')" in note for note in made.notes) is noted
+    )

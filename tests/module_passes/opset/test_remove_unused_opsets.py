@@ -25,7 +25,8 @@ def test_the_default_domain_stays() -> None:
 def test_a_domain_that_a_body_uses_stays() -> None:
     made = assert_undone(
         PASS,
-        HEADER + "g (float[2] x, bool p) => (float[2] y) { y = If(p) <then_branch = t () => (float[2] k) { k = c.Op(x) }, else_branch = e () => (float[2] n) { n = Neg(x) }> }",
+        HEADER
+        + "g (float[2] x, bool p) => (float[2] y) { y = If(p) <then_branch = t () => (float[2] k) { k = c.Op(x) }, else_branch = e () => (float[2] n) { n = Neg(x) }> }",
     )
     assert imports(made) == {"": 21, "c": 3}
 

@@ -58,7 +58,9 @@ def _calls(*table: Entry) -> list[str]:
 
 def test_a_match_that_nothing_reads_stays() -> None:
     register_pattern_table("npu", [DENSE_RELU])
-    text = "(float[2,2] x, float[2,2] w) => (float[2,2] y) { p = MatMul(x, w) q = Relu(p) y = Sin(x) }"
+    text = (
+        "(float[2,2] x, float[2,2] w) => (float[2,2] y) { p = MatMul(x, w) q = Relu(p) y = Sin(x) }"
+    )
     reason = "no output of the nodes is used"
     assert_unchanged("merge_composite", text, because=reason, tables=["npu"])
 

@@ -6,7 +6,9 @@ import pytest
 from tiered import ModelError, UsageError, get_pass, optimize
 from tiered.testing import assert_unchanged, parse
 
-TEXT = "(float[2] x, float[2] z, float[2] d = {1, 2}) => (float[2] y) { a = Add(x, z) y = Add(a, d) }"
+TEXT = (
+    "(float[2] x, float[2] z, float[2] d = {1, 2}) => (float[2] y) { a = Add(x, z) y = Add(a, d) }"
+)
 
 
 def _marks(model: onnx.ModelProto) -> dict[str, str]:

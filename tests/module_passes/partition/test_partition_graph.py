@@ -106,8 +106,12 @@ def _names(nodes: Sequence[onnx.NodeProto]) -> list[str]:
 
 
 def test_a_region_holds_the_composite_and_no_other_region() -> None:
-    text = "(float[2,2] x, float[2,2] w) => (float[2,2] y) { p = MatMul(x, w) q = Relu(p) y = Sin(q) }"
-    register_pattern_table("npu", [("npu.dense_relu", "(x, w) => (y) { p = MatMul(x, w) y = Relu(p) }")])
+    text = (
+        "(float[2,2] x, float[2,2] w) => (float[2,2] y) { p = MatMul(x, w) q = Relu(p) y = Sin(q) }"
+    )
+    register_pattern_table(
+        "npu", [("npu.dense_relu", "(x, w) => (y) { p = MatMul(x, w) y = Relu(p) }")]
+    )
     try:
         with PassContext(backend=NPU):
             made = Sequential(["merge_composite", *FLOW])(parse(text))

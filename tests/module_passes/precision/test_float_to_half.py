@@ -289,7 +289,9 @@ def test_a_row_that_is_masked_as_a_whole_is_uniform_where_halves_are_rounded() -
 
 
 def test_a_node_is_narrow_if_it_is_forced() -> None:
-    text = "(float[2] x) => (float[2] y) <float e = {1e-12}> { a = Relu(x) b = Add(a, e) y = Sqrt(b) }"
+    text = (
+        "(float[2] x) => (float[2] y) <float e = {1e-12}> { a = Relu(x) b = Add(a, e) y = Sqrt(b) }"
+    )
     model, _ = converted(text, force_op_types=("Add",))
     assert model.main.nodes_of("Add")[0].output.dtype == HALF
 

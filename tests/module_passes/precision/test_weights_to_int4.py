@@ -110,7 +110,9 @@ def test_errors_cancel_on_inputs_of_the_model() -> None:
     text = "(float[N,64] x) => (float[N,16] y) { s = Sigmoid(x) y = MatMul(s, w) }"
     proto = with_weight(text, (64, 16))
     model, found = apply("weights_to_int4", proto)
-    assert any("1 of 1 are rounded for 8 generated inputs, others to nearest" in each for each in found)
+    assert any(
+        "1 of 1 are rounded for 8 generated inputs, others to nearest" in each for each in found
+    )
     nearest, found = apply("weights_to_int4", proto, {"rounding": "nearest"})
     assert not any("rounded" in each for each in found)
     assert noise_of(proto, model) < 0.8 * noise_of(proto, nearest)

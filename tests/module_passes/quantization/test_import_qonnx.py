@@ -189,7 +189,9 @@ def test_absent_attributes_are_written_and_the_operator_stays() -> None:
     values = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
     assert values == {"signed": 1, "narrow": 1, "rounding_mode": b"ROUND"}
     x = qonnx.floats([-9, -0.3, 0.7, 9])
-    assert qonnx.same_bits(run(made, {"x": x})["y"], qonnx.quant(x, np.float32(0.5), np.float32(0), 4))
+    assert qonnx.same_bits(
+        run(made, {"x": x})["y"], qonnx.quant(x, np.float32(0.5), np.float32(0), 4)
+    )
 
 
 def test_the_most_frequent_mode_keeps_the_name() -> None:

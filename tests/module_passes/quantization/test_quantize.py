@@ -101,7 +101,9 @@ def test_a_convolution_is_quantised_with_its_activation_and_bias() -> None:
     order = [node.op_type for node in model.main.topological_order()]
     assert order.count("QuantizeLinear") == 2
     first = model.main.nodes_of("Conv")[0]
-    assert [value is not None and value.producer is not None for value in first.inputs] == [True] * 3
+    assert [value is not None and value.producer is not None for value in first.inputs] == [
+        True
+    ] * 3
     x, w, b = (_unit(value) for value in first.inputs)
     assert b.dtype == DataType.INT32
     np.testing.assert_array_equal(b.scale, x.scale * w.scale)
@@ -148,7 +150,9 @@ def test_the_axis_of_a_weight(
 ) -> None:
     proto = model_of(text, opset, w=random(*shape))
     model, _ = quantized(proto)
-    units = [node for node in model.main.nodes_of("DequantizeLinear") if node.inputs[0].const is not None]  # type: ignore[union-attr]  # it has one
+    units = [
+        node for node in model.main.nodes_of("DequantizeLinear") if node.inputs[0].const is not None
+    ]  # type: ignore[union-attr]  # it has one
     (unit,) = units
     scale = unit.inputs[1]
     assert scale is not None

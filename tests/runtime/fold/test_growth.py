@@ -73,9 +73,7 @@ def random_model(random: Random) -> ModelProto:
     )
 
 
-@settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_what_grows_is_bounded_and_a_second_run_folds_no_more(seed: int) -> None:
     model = random_model(Random(seed))

@@ -38,4 +38,3 @@ def replace_div_with_reciprocal(graph: Graph, x: Value, divisor: Constant) -> Va
     if not (np.isfinite(sizes) & (sizes >= tiny)).all():
         return Skip("a divisor or its reciprocal is 0, not normal or not finite")
     return graph.op.Mul(x, inverse)
-

@@ -5,9 +5,7 @@ import numpy as np
 from tiered import Graph, Skip, Value, op, rewrite, var
 
 
-@rewrite(
-    op.Expand(var.x, var.shape), opt_level=None, required=("infer_shapes",), legalizes=True
-)
+@rewrite(op.Expand(var.x, var.shape), opt_level=None, required=("infer_shapes",), legalizes=True)
 def replace_expand_with_tile(graph: Graph, x: Value, shape: Value) -> Value | Skip:
     """Repeat the axes of size 1 as often as the result has elements there."""
     if shape.const is None:

@@ -15,9 +15,7 @@ _GATHERND_EXISTS: Final = 11
     required=("infer_shapes",),
     legalizes=True,
 )
-def replace_gather_with_gathernd(
-    graph: Graph, x: Value, indices: Value, axis: int
-) -> Value | Skip:
+def replace_gather_with_gathernd(graph: Graph, x: Value, indices: Value, axis: int) -> Value | Skip:
     """Look rows up by an operator whose last axis of indices names the axes of x."""
     if graph.opset() < _GATHERND_EXISTS:
         return Skip("before opset 11 there is no GatherND")

@@ -11,9 +11,7 @@ from tiered import Graph, Skip, Value, op, rewrite, var
     required=("infer_shapes",),
     legalizes=True,
 )
-def replace_gather_with_slice(
-    graph: Graph, x: Value, indices: Value, axis: int
-) -> Value | Skip:
+def replace_gather_with_slice(graph: Graph, x: Value, indices: Value, axis: int) -> Value | Skip:
     """Cut one element of an axis out, and the axis with it."""
     if indices.const is None or indices.const.ndim:
         return Skip("indices is not a constant scalar")

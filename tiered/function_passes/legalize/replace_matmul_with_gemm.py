@@ -29,4 +29,3 @@ def replace_matmul_with_gemm(graph: Graph, a: Value, b: Value) -> Value | Skip:
         return Skip("before opset {} a Gemm has a bias", _NO_BIAS_SINCE)
     product: Value = graph.op.Gemm(a, b)
     return product
-

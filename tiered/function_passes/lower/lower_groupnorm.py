@@ -18,9 +18,7 @@ _OF_CHANNELS = 21
     legalizes=True,
     numerics="reassociating",
 )
-def lower_groupnorm(
-    graph: Graph, node: Node, x: Value, scale: Value, bias: Value
-) -> Value | Skip:
+def lower_groupnorm(graph: Graph, node: Node, x: Value, scale: Value, bias: Value) -> Value | Skip:
     """Normalise groups of channels by elementary operators; the batch may be dynamic."""
     if x.dtype not in FLOATS:
         return Skip("the dtype of x is not known")

@@ -12,9 +12,7 @@ from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
     legalizes=True,
     numerics="reassociating",
 )
-def lower_logsumexp(
-    graph: Graph, node: Node, x: Value, axes: Value | None
-) -> Value | Skip:
+def lower_logsumexp(graph: Graph, node: Node, x: Value, axes: Value | None) -> Value | Skip:
     """Subtract the largest number; in ONNX's body the exponentials overflow from 89 on.
 
     An infinite largest number is replaced by 0, so that Inf - Inf does not make NaN.

@@ -38,9 +38,9 @@ def lower_quantized_constant(
     return graph.constant(numbers.reshape(x.const.shape), x.name)
 
 
-def _along(parameter: np.ndarray[tuple[int, ...], np.dtype[np.generic]], axis: int, rank: int) -> (
-    np.ndarray[tuple[int, ...], np.dtype[np.float32]]
-):
+def _along(
+    parameter: np.ndarray[tuple[int, ...], np.dtype[np.generic]], axis: int, rank: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     """Return a scale or a zero point in float, so that it broadcasts to a tensor."""
     numbers = parameter.astype(np.float32)
     if numbers.size == 1:

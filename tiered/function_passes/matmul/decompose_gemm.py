@@ -16,9 +16,7 @@ from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
     legalizes=True,
     numerics="reassociating",
 )
-def decompose_gemm(
-    graph: Graph, node: Node, a: Value, b: Value, c: Value | None
-) -> Value | Skip:
+def decompose_gemm(graph: Graph, node: Node, a: Value, b: Value, c: Value | None) -> Value | Skip:
     """Multiply, scale and add one after the other.
 
     Opt-in: for targets that have no Gemm, or that fuse the parts in their own way.

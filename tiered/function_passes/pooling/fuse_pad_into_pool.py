@@ -61,4 +61,3 @@ def fuse_pad_into_pool(
     both = [a + b for a, b in zip(own, added, strict=True)]
     counted = 1 if is_average else None
     return graph.op.like(node, x, auto_pad=None, pads=both, count_include_pad=counted)
-

@@ -38,8 +38,7 @@ def forget_elements_of(node: Node) -> None:
 
 
 def invalidate_elements(node: Node, before: Value | None, after: Value | None) -> None:
-    """Drop partially known outputs when an input changes; fully known ones stay.
-    """
+    """Drop partially known outputs when an input changes; fully known ones stay."""
     if before is None or after is None or not _are_equally_known(before, after):
         _forget(node._outputs, vague=True)
 

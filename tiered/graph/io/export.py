@@ -57,9 +57,7 @@ def export_node(
     return proto
 
 
-def write_opsets(
-    owner: ModelState | Function, proto: onnx.ModelProto | onnx.FunctionProto
-) -> None:
+def write_opsets(owner: ModelState | Function, proto: onnx.ModelProto | onnx.FunctionProto) -> None:
     """Write the imported opsets of a model or function, each domain as the file spells it."""
     del proto.opset_import[:]
     for domain, version in owner.opset_imports.items():

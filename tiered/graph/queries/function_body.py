@@ -97,9 +97,7 @@ def _of_node(schema: Any, node: Node, version: int) -> bytes:
     called = onnx.NodeProto()
     called.CopyFrom(node.proto)
     written = {attribute.name for attribute in called.attribute}
-    called.attribute.extend(
-        proto for proto in _defaults(schema, node) if proto.name not in written
-    )
+    called.attribute.extend(proto for proto in _defaults(schema, node) if proto.name not in written)
     if any(attribute.ref_attr_name for attribute in called.attribute):
         raise ModelError(f"the call of the function decides an attribute of {node.op_type}")
     # Only which operands are present matters, and the names must differ.

@@ -92,9 +92,7 @@ def infer_node(node: Node, *, invent: bool = False) -> None:
             output._type = kind
 
 
-def _merged_type(
-    info: onnx.ValueInfoProto | None, inferred: ValueType | None
-) -> ValueType | None:
+def _merged_type(info: onnx.ValueInfoProto | None, inferred: ValueType | None) -> ValueType | None:
     """Return the type of a value: the inferred one, or else the one that the file declares.
 
     Some files have inputs that were made dynamic, and inner shapes that still declare batch 1:

@@ -60,9 +60,7 @@ def block_sparsity(matrix: NDArray[Any], block: tuple[int, int]) -> BlockSparsit
     if matrix.ndim != 2 or height < 1 or width < 1:
         raise UsageError(f"blocks of {height}x{width} of a tensor {list(matrix.shape)}")
     if matrix.shape[0] % height or matrix.shape[1] % width:
-        raise UsageError(
-            f"blocks of {height}x{width} do not divide a matrix {list(matrix.shape)}"
-        )
+        raise UsageError(f"blocks of {height}x{width} do not divide a matrix {list(matrix.shape)}")
     filled = (matrix != 0) | np.signbit(matrix)
     rows, columns = matrix.shape[0] // height, matrix.shape[1] // width
     occupied = filled.reshape(rows, height, columns, width).any(axis=(1, 3))
