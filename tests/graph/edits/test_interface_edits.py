@@ -51,20 +51,21 @@ def test_only_the_producers_of_both_values_are_touched() -> None:
 
 @pytest.mark.parametrize("way", ["remove_output", "replace_outputs"])
 def test_a_type_that_follows_from_no_operator_is_kept(way: str) -> None:
-    model = parsed("""(float[2] x) => (float[2] y, float[2] z, float[2] u, float[2] x) {
-        y = own.F(x)  z = Neg(x)  u = Abs(x) }""")
+    model = parsed("""(float[2] x) => (
+        float[2] y, float[2] z, float[2] u, float[2] x, float[2] v, float[2] v) {
+        y = own.F(x)  z = Neg(x)  u = Abs(x)  a = own.F(y)  v = Relu(a) }""")
     before = serialized(model)
     mark, graph = model.mark(), model.main
     if way == "remove_output":
-        for name in "yzx":
+        for name in "yzxvv":
             graph.remove_output(named(model, name))
     else:
         graph.replace_outputs([named(model, "u")])
     proto = model.to_proto().graph
     assert [info.name for info in proto.output] == ["u"]
-    assert [info.name for info in proto.value_info] == ["y"]
+    assert [info.name for info in proto.value_info] == ["y", "v"]
     model.forget_types()
-    assert str(named(model, "y").type) == "float[2]"
+    assert [str(named(model, name).type) for name in "yv"] == ["float[2]"] * 2
     model.undo_to(mark)
     assert serialized(model) == before
 

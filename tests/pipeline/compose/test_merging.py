@@ -196,22 +196,24 @@ def test_functions_of_both_models_are_there() -> None:
 
 
 def test_types_and_annotations_of_both_models_are_there_once() -> None:
-    one = parse("""(float[2] x) => (float[2] h, float[2] g) <float[2] w = {1,2}, float[2] a> {
-        a = Add(x, w)  h = own.F(a)  g = Neg(a) }""")
-    two = parse("""(float[2] h, float[2] g) => (float[2] y) <float[2] w = {1,2}, float[2] b> {
-        b = Add(h, w)  c = Add(b, g)  y = own.G(c) }""")
+    one = parse("""(float[2] x) => (float[2] h, float[2] g, float[2] r)
+        <float[2] w = {1,2}, float[2] a> {
+        a = Add(x, w)  h = own.F(a)  g = Neg(a)  t = own.F(a)  r = Relu(t) }""")
+    two = parse("""(float[2] h, float[2] g, float[2] r) => (float[2] y)
+        <float[2] w = {1,2}, float[2] b> {
+        b = Add(h, w)  c = Sum(b, g, r)  y = own.G(c) }""")
     for proto, noted in ((one, "axh"), (two, "bhwy")):
         for name in noted:
             entry = proto.graph.quantization_annotation.add(tensor_name=name)
             entry.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="w")
     two.graph.value_info.extend([*two.graph.input[:1]])
     graph = tiered.merge(one, two).graph
-    # The type of h follows from no operator: it would be lost.
-    assert names(graph.value_info) == ["a", "h", "b"]
+    # The types of h and r follow from no operator: they would be lost.
+    assert names(graph.value_info) == ["a", "h", "r", "b"]
     assert [entry.tensor_name for entry in graph.quantization_annotation] == [*"axhbwy"]
     assert names(tiered.merge(one, two, keep=True).graph.value_info) == ["a", "b"]
     one.graph.value_info.extend([*one.graph.output[:1]])
-    assert names(tiered.merge(one, two).graph.value_info) == ["a", "h", "b"]
+    assert names(tiered.merge(one, two).graph.value_info) == ["a", "h", "r", "b"]
 
 
 def test_inputs_of_equal_name_are_one_input_and_bodies_keep_their_meaning() -> None:

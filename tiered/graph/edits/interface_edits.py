@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
@@ -211,8 +212,9 @@ def remove_output(graph: Graph, value: Value) -> None:
         ModelError: it is not an output of the graph.
     """
     shown = _Shown(graph._outputs, graph._output_infos)
-    graph.set_graph_outputs(*shown.without(value, f"output of graph {graph.name!r}"))
-    _keep_untold(graph, shown)
+    kept = shown.without(value, f"output of graph {graph.name!r}")
+    with _keeping_untold(graph, kept.values):
+        graph.set_graph_outputs(*kept)
 
 
 def replace_outputs(graph: Graph, values: Sequence[Value]) -> None:
@@ -224,28 +226,37 @@ def replace_outputs(graph: Graph, values: Sequence[Value]) -> None:
         ModelError: a value is not visible in the graph, or its dtype is unknown.
     """
     infos: list[onnx.ValueInfoProto] = []
-    before = _Shown(graph._outputs, graph._output_infos)
     if not graph.is_function:
         # Of a value that is returned twice the first declaration stays.
         stated = dict(zip(reversed(graph._outputs), reversed(graph._output_infos), strict=True))
         infos = [stated[each] if each in stated else _declared(graph, each) for each in values]
-    graph.set_graph_outputs(values, infos)
-    _keep_untold(graph, before)
+    with _keeping_untold(graph, values):
+        graph.set_graph_outputs(values, infos)
 
 
-def _keep_untold(graph: Graph, before: _Shown) -> None:
+@contextmanager
+def _keeping_untold(graph: Graph, kept: Collection[Value]) -> Iterator[None]:
     """Keep the types of former outputs that do not follow from their operators, as value_info."""
-    found = [
-        (value, info)
-        for value, info in zip(before.values, before.infos, strict=False)
-        if value.graph is graph
-        and graph not in value.output_of
-        and value.declared is None
-        and value.producer is not None
-        and value.producer.schema is None
-    ]
-    if found:
-        set_declarations(graph, found, keep=len(graph.declarations))
+    gone = set(graph._outputs).difference(kept)
+    found = {
+        value: info
+        for value, info in zip(graph._outputs, graph._output_infos, strict=False)
+        if value in gone and value.graph is graph and not is_implied(value)
+    }
+    yield
+    untold = [(value, info) for value, info in found.items() if value.declared is None]
+    if untold:
+        set_declarations(graph, untold, keep=len(graph.declarations))
+
+
+def is_implied(value: Value) -> bool:
+    """Return whether operators imply the type of a value, as far as it is known or with dims."""
+    if value.producer is None:
+        return True
+    made = value.owner.model.types.outputs_of(value.producer)[value.index :]
+    found = made[0] if made else None
+    has_dims = isinstance(found, TensorType) and found.shape is not None
+    return has_dims or found == value.type
 
 
 def order_outputs(graph: Graph, order: Sequence[Value]) -> None:

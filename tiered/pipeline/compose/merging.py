@@ -12,6 +12,7 @@ from tiered.graph import Model, Value
 from tiered.graph.core.lazy_bytes import is_stored, location_of
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.tensor import Tensor
+from tiered.graph.edits.interface_edits import is_implied
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protos import nodes_of
 from tiered.graph.io.save import tensors_of
@@ -114,7 +115,7 @@ def merged_model(
         for source, _ in common.connected
         if not keep and (mark is None or not mark.keeps(source.name))
     ]
-    untold = {value.name for value in inner if value.producer and value.producer.schema is None}
+    untold = {value.name for value in inner if not is_implied(value)}
     _append(*protos, dropped={value.name for value in inner}, untold=untold, known=known)
     made = Model.from_proto(protos[0], folder=first.folder)
     finish(made, mark, keep=keep)
