@@ -53,6 +53,8 @@ def test_one_summed_label_is_a_product_of_matrices(
         ("jki,kjl->il", "3,4,2", "4,3,5", "Transpose Reshape Transpose Reshape MatMul Reshape"),
         ("ij,j->i", "2,3", "3", "Reshape Reshape MatMul Reshape"),
         ("j,jk->k", "3", "3,2", "Reshape Reshape MatMul Reshape"),
+        ("ij,ij->i", "2,3", "2,3", "Reshape Reshape MatMul Reshape"),
+        ("ij,ji->j", "2,3", "3,2", "Transpose Reshape Reshape MatMul Reshape"),
     ],
 )
 def test_several_labels_are_one_dim(equation: str, a: str, b: str, operators: str) -> None:

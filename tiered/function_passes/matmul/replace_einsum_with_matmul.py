@@ -49,7 +49,8 @@ def replace_einsum_with_matmul(graph: Graph, a: Value, b: Value, equation: str) 
         if size is None or size != b.dim(right.index(label)):
             return Skip("sizes of label {!r} may differ", label)
     plain = [*rows, *summed], [*summed, *columns], [*rows, *columns]
-    if len(left) == len(right) == 2 and a.dtype in _GEMM and plain != (*map(list, found.groups()),):
+    is_gemm = len(left) == len(right) == 2 and not shared and a.dtype in _GEMM
+    if is_gemm and plain != (*map(list, found.groups()),):
         return _gemm(graph, a, b, found.groups(), summed[0])
     is_plain = len(summed) == len(columns) == 1 and rows and (not shared or len(rows) == 1)
     sizes = {label: a.dim(left.index(label)) for label in left}
