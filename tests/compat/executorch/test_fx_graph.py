@@ -82,6 +82,14 @@ def test_several_outputs_are_items() -> None:
         gm.graph.call_function("Neg", (split,))
 
 
+def test_no_two_nodes_have_one_name() -> None:
+    gm = module("""(float[4] x) => (float[4] y, float[4] output) {
+        [d] y = Neg(x)  [d] u, v = Dropout(x)  [output_1] output = Abs(u)  [y] w = Exp(v) }""")
+    assert [node.name for node in gm.graph.nodes] == [
+        *("x", "d", "d_1", "u", "v", "output_1", "Exp_y", "output_1_1")
+    ]
+
+
 def test_nodes_are_made_copied_and_erased() -> None:
     gm = module()
     x, z, w, a, b, _, output = gm.graph.nodes

@@ -193,16 +193,25 @@ class FxNode:
     @property
     def name(self) -> str:
         """The name; an operator, and the output, have another one than each other node."""
-        model = self.graph.owner.model
         if isinstance(self.subject, Graph):
-            return model.names.fresh(OUTPUT)
+            return self._free(OUTPUT)
         if isinstance(self.subject, Value):
             return self.subject.name
-        node, name = self.subject, self.subject.label
-        value = self.graph.owner.values.get(name)
+        node, name, graph = self.subject, self.subject.label, self.graph.owner
+        value = graph.values.get(name)
         if value is not None and self.graph.node_of(value) != self:
-            return model.names.fresh(model.node_names.fresh(f"{node.op_type}_{name}"))
-        return name
+            return self._free(f"{node.op_type}_{name}")
+        if not node.name or graph.model.node_names.is_unique(name):
+            return name
+        # The names of a file may be those of several nodes: all but the first have others.
+        before = sum(each.name == name and each.id < node.id for each in graph.nodes)
+        return self._free(f"{name}_{before}") if before else name
+
+    def _free(self, name: str) -> str:
+        model = self.graph.owner.model
+        while (found := model.names.fresh(name)) in model.node_names:
+            name = model.node_names.fresh(found)
+        return found
 
     @property
     def target(self) -> Any:
