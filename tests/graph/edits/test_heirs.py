@@ -19,6 +19,8 @@ from tiered import (
     rewrite,
     var,
 )
+from tiered.graph.core.edit import Edit
+from tiered.graph.edits.heirs import inherit_names
 from tiered.testing import parse
 
 BN = """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}, float[2] g = {1,2},
@@ -158,3 +160,37 @@ def _calls_of_all_at_once(pairs: int) -> int:
 def test_names_of_a_large_rewrite_take_a_time_that_grows_with_its_nodes() -> None:
     _calls_of_all_at_once(10)  # loads code
     assert _calls_of_all_at_once(400) < 5 * _calls_of_all_at_once(100)
+
+
+def test_a_name_with_a_number_is_inherited_too() -> None:
+    text = "(float[2] x) => (float[2] y) { [n_1] a = Abs(x)  [n_2] y = Neg(a) }"
+    model = optimize_model(parse(text), passes=Sequential([exchanged])).model.to_proto()
+    assert named(model) == [("Neg", "n_2"), ("Abs", "n_1")]
+
+
+def test_names_pass_from_nodes_that_are_gone_to_nodes_that_are_there() -> None:
+    text = """(float[2] x, bool k) => (float[2] y) {
+        [old] a = Abs(x)  [Abs] b = Abs(x)  [Sign] c = Sign(x)  [cond] d = If(k) <
+            then_branch = t () => (float[2] p) { [Abs_1] p = Abs(x) },
+            else_branch = e () => (float[2] q) { [old] q = Neg(x) }>  [last] y = Neg(x) }"""
+    add, remove, fold = Edit.ADD_NODE, Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER
+    labels = ("old", "Abs", "Sign", "cond", "Abs_1", "old", "last")
+    names = dict(zip("abcdpqy", labels, strict=True))
+    for gone, edits, expected, changed in (
+        ("da", [(add, "b"), (remove, "a")], True, {"b": "old"}),
+        ("da", [(fold, "a"), (add, "b")], True, {"b": "old"}),
+        ("d", [(add, "b"), (remove, "a")], False, {}),  # it came back
+        ("da", [(add, "c"), (remove, "a")], False, {}),  # of another operator
+        ("dab", [(add, "b"), (remove, "a")], False, {}),
+        ("da", [(add, "p"), (remove, "a")], False, {}),  # in a body that is gone
+        ("a", [(add, "p"), (remove, "a")], None, {}),  # the other body has a node of the name
+        ("a", [(add, "b"), (add, "q"), (remove, "a")], None, {}),
+        ("da", [(remove, "a")], False, {}),
+    ):
+        model = tiered.Model.from_proto(parse(text))
+        nodes = {node.output.name: node for graph in model.graphs() for node in graph.nodes}
+        for name in gone:
+            model.main.remove_node(nodes[name])
+        found = inherit_names([(edit, nodes[name]) for edit, name in edits])
+        assert expected in (None, found), edits
+        assert {name: node.name for name, node in nodes.items()} == names | changed, edits
