@@ -5,7 +5,7 @@ import pytest
 from tests.small import made_by, named, parsed
 from tiered import Model, TensorType
 from tiered.graph import Node, Value
-from tiered.graph.core.types import ValueType
+from tiered.graph.core.types import OpaqueType, ValueType
 from tiered.graph.core.value import NOT_INFERRED
 from tiered.graph.shape_inference.refine import Refiner, is_incomplete, is_shape_arithmetic
 from tiered.graph.shape_inference.symbolic_dims import COMPOSED, INVENTED
@@ -25,7 +25,7 @@ class Run:
 
     def infer(self, node: Node, ask_onnx: bool) -> list[ValueType | None]:
         self.asked.append((node.output.name, ask_onnx))
-        return [self.types.get(value.name) for value in node.outputs if value is not None]
+        return [self.types.get("" if value is None else value.name) for value in node.outputs]
 
     def write(self, value: Value, kind: ValueType | None) -> None:
         value._type = kind
@@ -95,6 +95,34 @@ def test_a_size_that_is_found_replaces_the_invented_name_everywhere() -> None:
     made = Run(model, {"a": TensorType(F, ("N", 3))})
     made.refiner.run([made_by(model, "a")], inferred=False)
     assert [named(model, name).shape for name in "aby"] == [("N", 3)] * 3
+
+
+def test_a_size_replaces_the_invented_name_in_values_that_are_not_below() -> None:
+    model = parsed(
+        "(float[N,3] x) => (float[M,3] y, float[K,3] z) { a = Relu(x) y = Neg(a) b = Abs(x) z = Exp(b) }"
+    )
+    model.refresh_types()
+    for name in "abz":
+        named(model, name)._type = TensorType(F, ("unk__.9", 3))
+    made = Run(model, {"a": TensorType(F, ("N", 3)), "z": TensorType(F, ("N", 3))})
+    made.refiner.run([made_by(model, "a")], inferred=False)
+    assert {name: named(model, name).shape for name in "abz"} == dict.fromkeys("abz", ("N", 3))
+
+
+def test_absent_outputs_and_types_that_are_no_tensors_are_passed_over_and_kept() -> None:
+    sequence = OpaqueType(b"a sequence")
+    text = """(float[2] x) => (float[2] y) {
+        u, , v = Unique(x)  s = SequenceConstruct(u)  y = Identity(x) }"""
+    known = {"u": TensorType(F, ("N",)), "v": TensorType(I64, (2,)), "": TensorType(I64, (9,))}
+    for written, expected in ((None, sequence), (TensorType(F, None), TensorType(F, None))):
+        model = parsed(text)
+        model.refresh_types()
+        for name in "uvs":
+            named(model, name)._type = written if name == "s" else None
+        made = Run(model, {**known, "s": sequence})
+        made.refiner.run(model.main.nodes, inferred=False)
+        found = [named(model, name).type for name in "uvs"]
+        assert found == [known["u"], known["v"], expected]
 
 
 def test_a_declared_name_stays_beside_another_one() -> None:
