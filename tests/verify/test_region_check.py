@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.small import content, loaded_apart, model, ops, proto
+from tests.small import content, loaded_apart, model, named, ops, proto
 from tests.verify.in_process import in_process
 from tiered import (
     Graph,
@@ -16,6 +16,7 @@ from tiered import (
     Pass,
     PassContext,
     Sequential,
+    TensorType,
     Value,
     VerificationError,
     get_pass,
@@ -143,15 +144,37 @@ def test_weights_of_a_group_are_within_a_quarter_of_the_budget(
 
 def test_sizes_are_integers_of_one_axis_or_none() -> None:
     text = """g (float[2,3] x, int64[2] i, int32 j, bool[1] b, int8[2] k, int64[2,2] m)
-        => (float[2,3] y) { y = Identity(x) }"""
+        => (float[2,3] y) { y = Identity(x)  r = vendor.Any(i) }"""
     case = case_of(TWO, "eliminate_identity")
     case.model = model(text)
+    case.model.main.set_type(named(case.model, "r"), TensorType(onnx.TensorProto.INT64, None))
     assert isinstance(case.before, RecordedBaseline)
     regions = region_check._Regions(case, case.before)
-    found = {name: regions._is_size(name) for name in ("x", "i", "j", "b", "k", "m", "nothing")}
+    found = {name: regions._is_size(name) for name in (*"xijbkmr", "nothing")}
     assert found == {
-        "x": False, "i": True, "j": True, "b": True, "k": False, "m": False, "nothing": False,
+        "x": False, "i": True, "j": True, "b": True, "k": False, "m": False, "r": False,
+        "nothing": False,
     }  # fmt: skip
+
+
+def test_what_a_larger_region_has_covered_is_not_run_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = case_of(TWO, "eliminate_identity")
+    asked = list[Any]()
+    monkeypatch.setattr(region_check, "region_of", lambda _, nodes: asked.append(nodes))
+    assert isinstance(case.before, RecordedBaseline)
+    inside = frozenset({0, 1}), frozenset({0})
+    for covered, expected in (
+        (({0, 1}, {0}), []), (({0, 1, 2}, {0, 1}), []), (({0}, {0}), [inside]),
+        (({0, 1}, set()), [inside]),
+    ):  # fmt: skip
+        regions = region_check._Regions(case, case.before)
+        regions._sides = case.before.part, case.before.part
+        regions._covered = covered
+        regions._prove(inside)
+        assert asked == expected, covered
+        asked.clear()
 
 
 def test_made_values_have_the_sizes_that_the_model_computes() -> None:

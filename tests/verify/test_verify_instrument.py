@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from tests.small import content, model, ops, proto
+from tests.verify.in_process import in_process
 from tiered import (
     Graph,
     Model,
@@ -27,9 +28,11 @@ from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.interface.report import Report
 from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
+from tiered.runtime.inputs.samples import Wanted
 from tiered.runtime.worker.child import Child
 from tiered.support.errors import RuntimeFailure, ShapeError, UsageError
 from tiered.verify import verify_instrument
+from tiered.verify.baseline import Baseline, recorded_baseline
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
@@ -407,3 +410,51 @@ def test_weights_of_a_quarter_of_the_allowed_memory_run_as_a_whole(worker: Worke
         with PassContext(config={"memory.max": f"{memory}B"}):
             found = verify._is_by_region(Model.from_proto(given))
         assert found == by_region, memory
+
+
+def test_the_end_of_the_outermost_pipeline_is_the_moment_for_other_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = list[int]()
+    monkeypatch.setattr(Verify, "_deploy", lambda _, watched: ended.append(len(watched.open)))
+    for kinds, expected in (
+        (["function"], []), (["pipeline"], [0]), (["pipeline", "function"], [0]),
+        (["pipeline", "pipeline"], [0]),
+    ):  # fmt: skip
+        given, verify = model(CHAIN), Verify("structure")
+        infos = [PassInfo("a_pass", opt_level=1, kind=kind) for kind in kinds]
+        for info in infos:
+            verify.run_before_pass(given, info)
+        given.main.rename_node(given.main.nodes[0], "other")
+        for info in reversed(infos):
+            verify.run_after_pass(given, info)
+        assert ended == expected, kinds
+        ended.clear()
+
+
+def test_two_whole_models_that_ran_are_compared_in_other_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = model(CHAIN)
+    one, two, bare = (Baseline.of(given) for _ in range(3))
+    two.outputs = one.outputs = [{"y": np.zeros(1)}]
+    part = recorded_baseline(given, in_process()[1], Wanted(bindings=1), 1 << 30)[0]
+
+    class Compared:
+        def __init__(self, *pair: Any) -> None:
+            self.pair = pair[:2]
+
+        def remarks(self) -> list[str]:
+            return [f"compared {[each is one for each in self.pair]}"]
+
+    monkeypatch.setattr(verify_instrument, "Deployment", Compared)
+    said = ["compared [True, False]"]
+    for first, last, is_wanted, expected in (
+        (one, two, True, said), (one, two, False, []), (one, one, True, []),
+        (one, bare, True, []), (bare, two, True, ["compared [False, False]"]),
+        (None, two, True, []), (part, two, True, []), (one, part, True, []),
+    ):  # fmt: skip
+        with PassContext(config={"verify.default_session": is_wanted}) as context:
+            verify = Verify("each", worker=in_process()[1])
+            verify._deploy(verify_instrument._Watched(first=first, baseline=last))
+        assert [str(each) for each in context.report.remarks(3)] == expected
