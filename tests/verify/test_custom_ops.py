@@ -248,3 +248,12 @@ def test_a_library_is_registered_with_onnxruntime(tmp_path: Path) -> None:
         open_model(shared_worker(), made),
     ):
         pass  # it registers nothing, but it was loaded
+
+
+def test_a_backend_of_a_block_is_used_instead_of_that_of_the_context() -> None:
+    key = ("zeta", "GateLinear")
+    other = zeta(reference=gate_linear)
+    with PassContext(backend=zeta(body=BODY)):
+        assert custom_ops.known()[key].reference is None
+        with custom_ops.using(other):
+            assert custom_ops.known()[key].reference is not None

@@ -24,7 +24,7 @@ from tiered.support.errors import (
 )
 from tiered.support.numerics import Numerics
 from tiered.verify import model_check
-from tiered.verify.baseline import Baseline, RecordedBaseline
+from tiered.verify.baseline import Baseline, RecordedBaseline, RunnableModel
 from tiered.verify.live_extract import part_of
 from tiered.verify.methods import Case, VerifiedPasses
 from tiered.verify.model_check import WholeModel, failure_of
@@ -98,6 +98,15 @@ def test_the_same_bytes_need_no_run() -> None:
     assert after.stamp == stamp
     assert [method.by for method in case.methods] == ["sameness"]
     assert (here.runs, case.has_run) == (0, False)
+
+
+def test_the_same_bytes_beside_other_files_are_run() -> None:
+    here, case = case_of(BEFORE)
+    assert isinstance(case.before, Baseline)
+    case.before.runnable = RunnableModel(case.before.runnable.proto, "another folder")
+    assert WholeModel().check(case) is not case.before
+    assert [method.by for method in case.methods] == ["model"]
+    assert (here.runs, case.has_run) == (2, True)
 
 
 def test_a_model_without_outputs_has_nothing_to_verify() -> None:

@@ -112,6 +112,21 @@ def test_numbers_of_constants_up_to_1024_bytes_count(size: int, counts: bool) ->
         assert check(Model.from_proto(held(2)))
 
 
+def test_sparse_constants_are_alike_by_dtype_and_shape() -> None:
+    def held(size: int) -> onnx.ModelProto:
+        made = proto("g (float[N] x) => (float[N] y) { y = Add(x, w) }")
+        values = onnx.numpy_helper.from_array(np.array([5], np.float32), "w")
+        indices = onnx.numpy_helper.from_array(np.array([1]))
+        made.graph.sparse_initializer.append(
+            onnx.helper.make_sparse_tensor(values, indices, [size])
+        )
+        return made
+
+    assert verify.isomorphic_to(held(2))(Model.from_proto(held(2)))
+    with pytest.raises(VerificationError, match="is not isomorphic"):
+        verify.isomorphic_to(held(3))(Model.from_proto(held(2)))
+
+
 def test_absent_operands_and_a_graph_of_a_model_are_compared() -> None:
     text = "g (float[2] x, float k) => (float[2] y) { y = Clip(x, , k) }"
     given = model(text)
