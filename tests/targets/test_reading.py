@@ -102,6 +102,14 @@ def test_a_zero_point_is_a_number_of_the_data(zero: int, dtype: str, fits: bool)
             read(table)
 
 
+def test_what_is_no_integer_has_no_zero_point() -> None:
+    fixed = {"Tanh": {"scale": 0.5, "zero_point": 0}}
+    for dtype in ("float", "float8e4m3fn", "bool", "string"):
+        table = {"quantization": {"activations": dtype, "fixed_results": fixed}}
+        with pytest.raises(BackendError, match=f"fixed_results: activations are {dtype}, no int"):
+            read(table)
+
+
 @pytest.mark.parametrize(
     "entry",
     [{"scale": 0, "zero_point": 0}, {"scale": float("inf"), "zero_point": 0},

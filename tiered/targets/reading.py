@@ -238,10 +238,14 @@ def _quantization(table: TomlTable) -> Quantization:
         unsigned_weights=table.take("unsigned_weights", strings, ()),
         fixed_results=table.take("fixed_results", _fixed_scales, {}),
     )
-    limits = integer_info(found.activations.numpy) if found.fixed_results else None
+    name = found.activations.name.lower()
     for op_type, fixed in found.fixed_results.items():
-        if limits is not None and not limits.min <= fixed.zero_point <= limits.max:
-            name = found.activations.name.lower()
+        try:
+            limits = integer_info(found.activations.numpy)
+        except ValueError as error:
+            text = f"{table.where}: fixed_results: activations are {name}, no integers"
+            raise BackendError(text) from error
+        if not limits.min <= fixed.zero_point <= limits.max:
             raise BackendError(
                 f"{table.where}: fixed_results: zero_point {fixed.zero_point} of {op_type} is no "
                 f"{name} ({limits.min} to {limits.max})"
