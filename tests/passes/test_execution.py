@@ -348,6 +348,16 @@ def test_the_origins_of_nodes_are_written_where_that_is_asked_for() -> None:
         assert any(node.metadata for node in made.main.nodes) is asked
 
 
+def test_an_analysis_writes_no_origins() -> None:
+    given = fuse_relu(model())
+    before = content(given)
+    with PassContext(config={"provenance.metadata": True}):
+        tiered.module_pass(opt_level=0, analysis=True, name="looks")(lambda model, ctx: None)(given)
+        assert content(given) == before
+        look(given)
+    assert content(given) != before
+
+
 def test_an_analysis_that_edits_is_undone() -> None:
     @tiered.function_pass(opt_level=0, analysis=True)
     def edits(graph: Graph, ctx: PassContext) -> None:

@@ -62,6 +62,8 @@ def test_patterns_that_the_schema_allows() -> None:
         (op.Flatten(var.x, axis=...), 1),
         (op.Flatten(var.x, axis=var.axis), 1),
         (op.Flatten(var.x, axis=callable), 1),
+        (op.Flatten(var.x, axis=None), 1),
+        (op.Constant(value=3), 0),  # a tensor: of any kind
         (op.Concat(rest.a, axis=1), 1),
         (op("mine").Flatten(var.x, var.y, more=1), 2),
     ):

@@ -211,6 +211,14 @@ def test_an_attribute_that_a_call_decides_forbids_it() -> None:
     (function,) = parsed(text).functions
     found = match_node(compile_pattern(op.Flatten(var.a)), function.nodes[0])
     assert str(found) == "attribute 'axis' is a function parameter"
+    # The first of several is told.
+    both = "u = Transpose<perm: ints = @b>(v) w = Flatten<axis: int = @a>(u)"
+    text = text.replace("w = Flatten<axis: int = @a>(v)", both).replace("<a>(v)", "<a, b>(v)")
+    text = text.replace("<a = 0>", "<a = 0, b = [1, 0]>")
+    (function,) = parsed(text).functions
+    pattern = op.Flatten(op.Transpose(var.a, perm=[1, 0]))
+    found = match_node(compile_pattern(pattern), function.nodes[1])
+    assert str(found) == "attribute 'axis' is a function parameter"
 
 
 def test_the_nodes_of_chains_and_of_choices() -> None:

@@ -160,6 +160,7 @@ def test_outputs_of_one_node_have_one_identity() -> None:
     assert second.out(0) is split
     assert second.out(1) is second
     assert second.output == 1
+    assert op.Split(var.a, axis=0, num_outputs=3).out(1).out(2).output == 2
     assert split.having(rank=1).out(1).conditions == ()
     assert split.bind("n").identity is not split
     with pytest.raises(PatternError, match=r"op\.TopK has 2 outputs, so no output 2"):

@@ -52,6 +52,8 @@ def test_a_pattern_prints_as_it_was_written(pattern: Pattern) -> None:
 
 def test_what_is_shared_is_written_once() -> None:
     assert str(op.Mul(shared, shared)) == "op.Mul((h := op.Relu(var.x)), h)"
+    taken = op.Add(var.h, var.h2)
+    assert str(op.Mul(taken, taken)) == "op.Mul((h3 := op.Add(var.h, var.h2)), h3)"
     assert str(op.Add(two_outputs.out(1), two_outputs)) == (
         "op.Add((cut := op.Split(var.x, axis=var.axis, num_outputs=2).bind('cut')).out(1), cut)"
     )

@@ -61,6 +61,13 @@ def test_gaps_are_the_nodes_that_the_table_refuses(path: Path, name: str) -> Non
             assert tuple(map(str, target.refusals(node))) == gap.reasons
 
 
+def test_a_target_takes_a_model_whose_nodes_it_takes() -> None:
+    target = backend("[operators]\nRelu = true")
+    for operator, is_met in (("Relu", True), ("Exp", False)):
+        text = f"(float[2] x) => (float[2] y) {{ y = {operator}(x) }}"
+        assert target.coverage(Model.from_proto(parse(text))).is_met is is_met
+
+
 def test_a_function_counts_with_its_body_once() -> None:
     coverage = backend("[operators]\nRelu = true").coverage(Model.from_proto(parse(FUNCTIONS)))
     assert dict(coverage.operators) == {"Relu": 1, "Tanh": 1, "Exp": 1}

@@ -162,6 +162,13 @@ def test_a_dequantised_constant_is_held_too(producer: str, expected: bool) -> No
     assert not operands_of(only, NO_SIGNATURE)[0].is_constant
 
 
+def test_an_absent_zero_point_is_constant() -> None:
+    text = "(float x) => (float w) <int8 q = {1}, float s = {2.0}> { w = DequantizeLinear(q, s) }"
+    proto = parse(text, opset=21)
+    proto.graph.node[0].input.append("")
+    assert holds_constant(Model.from_proto(proto).main.nodes[0].output)
+
+
 CONV = "(float[1,1,4,4] x, float[1,1,1,1] w) => (float[1,1,4,4] y) { y = Conv<group=1>(x, w) }"
 GATHER = "(float[2] x) => (float[n] y) <int64[2] i = {-1, 1}> { y = Gather(x, i) }"
 QDQ = """(uint8[2] x, float[2] t) => (uint8[2] z, float[2] y) <float s = {1.0}, uint8 p = {0}> {

@@ -15,7 +15,7 @@ import pytest
 
 import tiered
 from tests.small import fuse_relu, look, registered
-from tiered.passes.interface.registry import Registry, is_glob, registry as of_package
+from tiered.passes.interface.registry import INDEX, Registry, is_glob, registry as of_package
 from tiered.support.aliases import NO_EQUIVALENT, no_equivalent
 from tiered.support.errors import OptionError, PassError, PassNotFoundError, UsageError
 
@@ -275,6 +275,14 @@ def test_an_alias_is_no_name_of_another_pass() -> None:
             of_package.check_alias(alias, "fold_constant")
 
 
+def test_a_pass_of_the_index_is_made_once_until_its_file_is_loaded() -> None:
+    registry = Registry(index=INDEX)
+    made = registry.named("fuse_gelu")
+    assert registry.named("fuse_gelu") is made
+    loaded = registry.load("fuse_gelu")
+    assert registry.named("fuse_gelu") is loaded is not made
+
+
 def test_a_pass_may_be_made_at_its_first_use() -> None:
     registry = Registry([], None)
     registry.register_later("look", "here", lambda: look)
@@ -290,6 +298,7 @@ def test_a_pass_may_be_made_at_its_first_use() -> None:
     assert 1 not in registry
     assert registry.version == 1
     assert registry.named("look") is registry.load("look") is registry.named("Look") is look
+    assert [] not in registry
     assert registry.load_all() == {"look": look}
     registry.unregister("look")
     assert (registry.names(), registry.version) == ((), 2)

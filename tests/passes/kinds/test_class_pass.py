@@ -10,7 +10,13 @@ from tests.small import content, model, ops, proto
 from tiered import Model, Node, NodeMapPass, PassBase, PassContext, Sequential, Skip, Value
 from tiered.compat import executorch
 from tiered.passes.interface.registry import registry
-from tiered.support.errors import PassError, PostconditionError, PreconditionError, UsageError
+from tiered.support.errors import (
+    OperatorError,
+    PassError,
+    PostconditionError,
+    PreconditionError,
+    UsageError,
+)
 
 # --- PassBase -------------------------------------------------------------------------------------
 
@@ -203,6 +209,9 @@ def test_what_is_emitted_unchanged_is_the_node_itself() -> None:
     length = len(view.journal)
     Same()(view)
     assert len(view.journal) == length
+    # One without bodies is another node.
+    with pytest.raises(OperatorError, match=r"If .*attribute 'else_branch' is missing"):
+        Same()(model(BODY))
 
 
 def test_each_node_is_one_rewrite() -> None:

@@ -118,6 +118,11 @@ def test_exclusive_matches_are_seen_by_nobody_else() -> None:
     assert len(pattern_matching(graph(text), MISH_NODES, MISH_EDGES, exclusive=False)) == 1
 
 
+def test_a_result_that_is_absent_is_seen_by_nobody() -> None:
+    text = "g (float[2] x) => (float[2] y) { , a = own.F(x) y = Abs(a) }"
+    assert labels(*pattern_matching(graph(text), ["F", "Abs"], [(0, 1)])) == ["", "y"]
+
+
 def test_graph_outputs_and_captures_are_somebody_else() -> None:
     shown = MISH.format(more=", float[2,3,4,4] t", other="")
     assert pattern_matching(graph(shown), MISH_NODES, MISH_EDGES) == []
@@ -169,6 +174,8 @@ def test_an_edge_is_from_an_output_to_an_input_or_a_body() -> None:
         (split, branch, "0*", True), (split, branch, "1*", False), (split, branch, "*0", False),
         (sub, branch, "**", False), (split, inner, "**", False),
     ]  # fmt: skip
+    gap = graph("g (float[2] x, float h) => (float[2] y) { a = Abs(h) y = Clip(x, , a) }")
+    rows.append((gap.nodes[0], gap.nodes[1], "*2", True))
     for tail, head, slots, expected in rows:
         output, index = (None if slot == "*" else int(slot) for slot in slots)
         assert has_edge(tail, head, output, index) is expected, (tail, head, slots)

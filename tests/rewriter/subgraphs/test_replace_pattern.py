@@ -81,6 +81,10 @@ def test_of_matches_that_overlap_the_first_is_replaced() -> None:
     replaced = replace_pattern(given, lambda a: op.Relu(op.Relu(a)), lambda a: op.Abs(a))
     assert ops(given) == ["Abs", "Relu"]
     assert len(replaced) == 1
+    # What takes their place is in no match, even if it is all that was made.
+    given = model("g (float[2] x) => (float[2] y) { a = Relu(x) b = Relu(a) y = Relu(b) }")
+    replace_pattern(given, lambda a: op.Relu(op.Relu(a)), lambda a: op.Relu(a))
+    assert ops(given) == ["Relu", "Relu"]
 
 
 def test_all_filters_must_agree() -> None:
