@@ -94,3 +94,44 @@ def test_only_so_many_values_are_visited(monkeypatch: pytest.MonkeyPatch) -> Non
     for most, expected in ((3, ["index"]), (2, [])):
         monkeypatch.setattr("tiered.runtime.inputs.constraints._MAX_STEPS", most)
         assert kinds(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "low", "high"),
+    [
+        ("c = Add(i, one)", -1, 4), ("c = Add(one, i)", -1, 4), ("c = Sub(i, one)", 1, 6),
+        ("c = Sub(one, i)", -3, 2), ("c = Mul(i, two)", 0, 3), ("c = Mul(two, i)", 0, 3),
+        ("c = Neg(i)", -4, 1), ("a = Mul(i, two)  c = Sub(a, one)", 1, 3),
+        ("a = Add(i, one)  c = Mul(a, two)", -1, 2), ("a = Add(i, one)  c = Neg(a)", -5, 0),
+        ("a = Add(i, one)  c = Sub(two, a)", -3, 2), ("a = Sub(i, two)  c = Add(a, one)", 1, 6),
+        ("c = Add(i, pair)", 0, 2), ("c = Mul(i, i)", 0, 2), ("c = Sum(i)", 0, 5),
+        ("a = Cast<to = 16>(i)  b = Mul(a, odd)  c = Cast<to = 7>(b)", 0, 2),
+    ],
+)  # fmt: skip
+def test_numbers_that_arithmetic_changes_are_those_of_the_input(
+    nodes: str, low: int, high: int
+) -> None:
+    text = f"""(float[5,3] x, int64[1] i) {OUT} <int64 one = {{1}}, int64[1] two = {{2}},
+        int64[2] pair = {{0,1}}, bfloat16 odd = {{16384}}> {{ {nodes}  y = Gather(x, c) }}"""
+    found = {(fact.low, fact.high) for fact in facts_of(text) if fact.kind == "index"}
+    assert found == {(low, high)}
+
+
+def test_a_result_that_a_loop_does_not_return_ends_the_way() -> None:
+    text = f"""(float[5,3] x, int64[1] i) {OUT} <int64 n = {{2}}, int64[1] e = {{0}}> {{
+        s = Loop(n, , e) <body = b (int64 at, bool on, int64[1] v)
+            => (bool go, int64[1] w, int64[1] z) {{
+                go = Identity(on)  w = Identity(v)  z = Identity(i) }}>
+        y = Gather(x, s) }}"""
+    assert kinds(text) == []
+
+
+def test_conditions_of_loops_and_states_of_scans_are_not_the_next_input_of_the_body() -> None:
+    loop = f"""(float[2] x, bool i) {OUT} <int64 n = {{2}}, bool e = {{0}}> {{
+        s = Loop(n, , e) <body = b (int64 at, bool on, bool v) => (bool go, bool w) {{
+            go = Identity(i)  q = Not(on)  w = Identity(v) }}>
+        y = Where(s, x, x) }}"""
+    scan = f"""(float[5,3] x, int64[1] i, int64[2,1] p) {OUT} <int64[1] e = {{0}}> {{
+        y, s = Scan<num_scan_inputs = 1, body = b (int64[1] u, int64[1] v)
+            => (int64[1] t, float[1,3] g) {{ t = Identity(i)  g = Gather(x, v) }}>(e, p) }}"""
+    assert [kinds(loop), kinds(scan), kinds(scan, "p")] == [[], [], ["index"]]
