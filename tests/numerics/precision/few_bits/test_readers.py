@@ -1,9 +1,12 @@
 """Which constants are weights, along which axis they have channels, and why others are none."""
 
+import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from tests.small import made_by, named, parsed
-from tiered import DataType
+from tiered import DataType, Model
 from tiered.numerics.precision.few_bits.exponents import Exponents
 from tiered.numerics.precision.few_bits.formats import (
     WeightFormat,
@@ -12,6 +15,7 @@ from tiered.numerics.precision.few_bits.formats import (
     int8_format,
 )
 from tiered.numerics.precision.few_bits.readers import nodes_of, readers_in, refusal_of
+from tiered.testing import parse
 
 IMAGE = "(float[1,2,4] x) => (float[1,A,B] y)"
 ROWS = "(float[2,4] x, int64[3] i) => (float[A,B] y)"
@@ -96,6 +100,15 @@ def test_what_no_product_multiplies_by_is_no_weight(nodes: str) -> None:
         float[2,2] square = {{1,2,3,4}}> {{ {nodes} }}"""
     )
     assert readers_in(model) == ({}, {})
+
+
+def test_a_sparse_weight_has_no_form() -> None:
+    proto = parse(f"{ROWS} {{ y = MatMul(x, w) }}")
+    values = numpy_helper.from_array(np.array([5], np.float32), "w")
+    indices = numpy_helper.from_array(np.array([1]))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [4, 2]))
+    model = Model.from_proto(proto)
+    assert readers_in(model) == ({}, {made_by(model, "y"): "the weight is sparse"})
 
 
 def test_a_transposed_table_that_is_an_output_is_no_weight() -> None:

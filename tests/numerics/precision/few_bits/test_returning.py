@@ -84,6 +84,7 @@ CODED = (
     "(float[4] x) => (float[4] y) <int8[4] q = {1,2,3,4}, float s = {1}> "
     "{ h = DequantizeLinear(q, s) y = Mul(x, h) }"
 )
+UNTYPED = CODED.replace("h = DequantizeLinear(q,", "u = own.Made(q) h = DequantizeLinear(u,")
 SMALL, UNABLE = Skip("it is small"), Unable("it is unable")
 NOTHING = Unable("no node is quantised: 1 Mul: it is small")
 
@@ -96,6 +97,7 @@ NOTHING = Unable("no node is quantised: 1 Mul: it is small")
         (CHAIN, SMALL, {"low": DataType.INT8}, [SMALL, NOTHING]),
         (CODED, SMALL, {"low": DataType.FLOAT8E4M3FN}, [SMALL, NOTHING]),
         (CODED, SMALL, {"low": DataType.INT8}, [SMALL]),
+        (UNTYPED, SMALL, {}, [SMALL, NOTHING]),
         (CHAIN, UNABLE, {}, [UNABLE]),
         (CHAIN, UNABLE, {"was_converted": True}, [Skip("it is unable")]),
         (CHAIN, SMALL, {"was_converted": True}, [SMALL]),

@@ -164,6 +164,7 @@ def test_a_large_model_is_not_run_without_being_asked(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sampled_operands, "MOST_MEASURED", model.nbytes)
     found, opens = opened(monkeypatch)
     assert (len(found.samples()), opens) == (1, ["open"])
+    monkeypatch.setattr(sampled_operands, "MOST_MEASURED", 100)
     with Operands(model, Sampling(inputs=[FEEDS])) as found:
         found.plan({weight: nodes})
         assert found.of(weight) is not None
@@ -273,6 +274,8 @@ def test_operands_of_products_and_convolutions_of_the_main_graph_are_read() -> N
     window = ConvolutionWindow((1, 3), (1, 1), (1, 1), ((0, 0), (0, 0)))
     for name, read in (("y", _ReadRows("x")), ("z", _ReadRows("i", window)), ("t", _ReadRows("y"))):
         assert sampled_operands._operands([made_by(model, name)]) == (read,)
+    fed = parsed(SHAPES.replace("i) =>", "i, float[2,4,1,3] k) =>"))
+    assert sampled_operands._operands([made_by(fed, "z")]) == ()
 
 
 def test_each_sample_has_few_rows_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

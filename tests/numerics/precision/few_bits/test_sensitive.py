@@ -141,6 +141,7 @@ def test_a_kernel_stays_float_for_its_effect_size_and_place(
         (LAYERS, WEIGHTS.replace("9,8", "9,6").replace(",1" * 18 + "}", "}"), 9, {"a": 17}, 2, ""),
         (LAYERS, WEIGHTS, 9, {"a": 17, "b": 1}, 0, ""),  # no sample
         (LAYERS, WEIGHTS, 9, None, 2, ""),  # no effect is known
+        (LAYERS, WEIGHTS.replace("float[1,1] u = {1},", ""), 9, {"a": 17, "b": 1}, 2, "a"),
         (LAYERS.replace("b, v", "s, v").replace("y =", "s = MatMul(b, u)  y ="), WEIGHTS, 9,
          {"a": 16.01, "b": 1, "s": 9}, 2, "a"),  # a small weight does not count
         (LAYERS.replace("Conv", "own.Conv"), WEIGHTS, 9, {"a": 17, "b": 1}, 2, ""),
@@ -161,7 +162,7 @@ def test_a_kernel_stays_float_for_its_effect_size_and_place(
         monkeypatch.setattr(sensitive, "effects_for", effects_of)
         found = undiluted_kernels(model, least, feeds)
         assert found == {made_by(model, name) for name in names}, (nodes, effects)
-    assert asked == [2, 2, 0, 2, 2]
+    assert asked == [2, 2, 0, 2, 2, 2]
 
 
 def test_all_data_passes_the_nodes_that_are_on_every_path() -> None:
@@ -176,6 +177,7 @@ def test_all_data_passes_the_nodes_that_are_on_every_path() -> None:
         ("a = Neg(x)  c = Neg(w)  y = Add(a, c)", "", "ya"),
         ("a = Neg(x)  y = Neg(w)", "", ""),
         ('y, "" = Dropout(x)', "", "y"),
+        ("a = Neg(x)  , y = Split<num_outputs = 2>(a)", "", "ya"),
     ):
         model = parsed(
             f"(float[2] x) => (float[A] y{outputs}) <float[2] w = {{1,2}}> {{ {nodes} }}"
