@@ -105,7 +105,25 @@ def test_a_result_has_the_declared_dtype_and_sizes(dtype: int, shape: Any, fits:
     assert folding._is_as_declared(value, np.zeros((2, 3), np.float32)) is fits
 
 
+def test_a_result_of_another_type_than_declared_is_not_taken() -> None:
+    model = parsed(f"{FLOATS} <float[2] w = {{1,2}}> {{ a = Neg(w)  y = Add(x, a) }}")
+    model.refresh_types()
+    model.main.set_type(named(model, "a"), tensor_type(TensorProto.FLOAT, (1,)))
+    assert folded(model) == (
+        ["Neg", "Add"], {"a": "the result has another type than declared"}
+    )  # fmt: skip
+
+
 # --- growth ---------------------------------------------------------------------------------------
+
+
+def test_a_constant_of_the_bytes_that_it_frees_does_not_grow_the_model() -> None:
+    model = parsed(BIG)
+    a = named(model, "a")
+    assert a.producer is not None
+    freed = 8 + a.producer.proto.ByteSize()
+    assert folding._by_growth({a.producer}, {a: freed}) == ([a], [])
+    assert folding._by_growth({a.producer}, {a: freed + 1}) == ([], [a])
 
 
 @pytest.mark.parametrize(
@@ -240,13 +258,15 @@ GROWING = f"""{FLOATS} <int64[1] k = {{100}}, int64[1] t = {{10}}> {{
 
 
 def test_what_a_constant_depends_on_may_be_admitted_where_that_cannot_be() -> None:
-    nodes, _ = sized(GROWING, "ab")
-    freed = 16 + sum(node.proto.ByteSize() for node in nodes.values())
-    beyond = 4000 - freed
-    growth = 400 - 8 - nodes["a"].proto.ByteSize()
-    nothing = {"b": "the constant exceeds max_growth"}
-    assert admitted(GROWING, beyond // 2 - 1) == ({"a": growth}, nothing)
-    assert admitted(GROWING, -(-beyond // 2)) == ({}, nothing)
+    absent = GROWING.replace("int64[1] t", "float[1] t").replace("Tile(a, t)", "Resize(a, , t)")
+    for text, read in ((GROWING, 16), (absent, 12)):
+        nodes, _ = sized(text, "ab")
+        freed = read + sum(node.proto.ByteSize() for node in nodes.values())
+        beyond = 4000 - freed
+        growth = 400 - 8 - nodes["a"].proto.ByteSize()
+        nothing = {"b": "the constant exceeds max_growth"}
+        assert admitted(text, beyond // 2 - 1) == ({"a": growth}, nothing)
+        assert admitted(text, -(-beyond // 2)) == ({}, nothing)
 
 
 def test_the_nodes_that_are_close_to_a_constant() -> None:

@@ -129,6 +129,17 @@ def test_a_constant_of_an_old_body_is_a_node(version: int, known: bool) -> None:
     assert is_known(node(body, "p"), set()) is known
 
 
+def test_a_constant_of_a_body_of_a_function_is_a_node() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (bool c) => (float[2] y) { y = f.F(c) }
+        <domain: "f", opset_import: ["" : 21]> F (c) => (y) {
+            y = If(c)<then_branch = t () => (float[2] p) <float[2] w = {1,2}> { p = Identity(w) },
+                      else_branch = e () => (float[2] q) <float[2] v = {1,2}> { q = Neg(v) }> }"""
+    (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
+    one, two = node(function, "y").bodies
+    assert [is_known(node(one, "p"), set()), is_known(node(two, "q"), set())] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -289,6 +289,22 @@ def test_what_is_absent_or_kept_frees_nothing(outputs: str, nodes: str, others: 
     assert freed(text) == expected + (size_of(text, "b") if "b" in others else 0)
 
 
+def test_inputs_are_not_freed_and_a_value_is_even_if_it_is_an_output() -> None:
+    for text, name, constants in (
+        (f"{HEAD} {{ b = Neg(x)  y = Abs(b) }}", "b", 0),
+        (f"{HEAD} {{ y = Add(w, v)  z = Neg(x) }}", "y", 16),
+    ):
+        assert freed(text, name) == size_of(text, name) + constants
+
+
+def test_a_node_with_an_output_that_an_annotation_names_is_not_freed() -> None:
+    proto = parse(f"{HEAD} {{ b, c = Split<axis = 0, num_outputs = 2>(w)  y = Add(x, b) }}")
+    assert freed_bytes(named(Model.from_proto(proto), "b")) > 0
+    pinned = proto.graph.quantization_annotation.add(tensor_name="v")
+    pinned.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="c")
+    assert freed_bytes(named(Model.from_proto(proto), "b")) == 0
+
+
 def test_what_an_annotation_names_is_not_freed() -> None:
     proto = parse(f"{HEAD} {{ a = Neg(w)  b = Add(a, v)  y = Add(x, b) }}")
     pinned = proto.graph.quantization_annotation.add(tensor_name="b")

@@ -110,6 +110,9 @@ def test_no_size_but_zero_is_a_limit_of_none() -> None:
 
 
 def test_a_node_of_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_batches, "_MOST_WORK", 4)
+    one = "(float[4] x) => (float[4] y) <float[4] w = {1,2,3,4}> { a = Neg(w)  y = Neg(x) }"
+    assert taken(parsed(one), Batches({}, None)) == (["a"], [])
     monkeypatch.setattr(session_batches, "_MOST_WORK", 3)
     batches = Batches({}, None)
     assert taken(parsed(TWO), batches) == ([], [])
@@ -137,8 +140,9 @@ def test_long_computations_are_all_refused_or_none(monkeypatch: pytest.MonkeyPat
 def test_what_waits_for_its_operands_is_taken_ahead_only() -> None:
     text = """(float16[2] x) => (float16[2] y) <float16[2] w = {1,2}> {
         a = Neg(w)  b = Abs(a)  y = Add(x, b) }"""
-    assert taken(parsed(text), Batches({}, None)) == (["a"], [])
-    assert taken(parsed(text), Batches({}, None), ahead=True) == (["a", "b"], [])
+    for largest in (-1, 4):
+        assert taken(parsed(text), Batches({}, None, largest)) == (["a"], [])
+        assert taken(parsed(text), Batches({}, None, largest), ahead=True) == (["a", "b"], [])
 
 
 def test_what_cannot_be_computed_has_its_reason() -> None:
