@@ -225,3 +225,26 @@ def test_a_constant_is_read_and_not_copied() -> None:
     assert [node.op_type for node in model.main.nodes if RECOMPUTED in node.metadata] == [
         "Concat", "Mul",
     ]  # fmt: skip
+
+
+def test_what_is_alive_anyway_is_read_and_not_copied() -> None:
+    line = "p = Concat<axis=0>(x, x)  a = Concat<axis=0>(p, p)"
+    outputs = TEXT.replace("y) <", "y, float[8] p) <"), TEXT.replace("y) <", "y, float[16] a) <")
+    reads = "f = ReduceMean(c, zero)  g = Add(e, f)  y = Add(a, g)"
+    for text, peaks, copied, kept in (
+        (between(line), (240, 176), "Concat Concat", []),
+        (between(line, outputs[0]), (272, 208), "Concat", ["'p' is an output of the graph"]),
+        (between(line).replace("[16] y", "[24] y").replace(
+            "y = Add(a, e)", "f = Add(a, e)  y = Concat<axis=0>(f, p)"
+        ), (272, 208), "Concat", ["the peak is no lower without 'p'"]),
+        (between(line).replace("[16] y", "[25] y").replace("Add(a", "Concat<axis=0>(a, p"),
+         (272, 216), "Concat", []),
+        (TEXT.replace("y = Add(a, e)", reads), (244, 176), "Concat ReduceMean Concat Concat", []),
+        (outputs[1].replace("y = Add(a, e)", reads), (244, 240), "ReduceMean Concat",
+         ["'a' is an output of the graph"]),
+    ):  # fmt: skip
+        model = model_of(text)
+        before, done = memory_plan(model).peak, recompute_values(model)
+        copies = [node.op_type for node in model.main.topological_order() if node.metadata]
+        assert (before, memory_plan(model).peak) == peaks, text
+        assert (" ".join(copies), [str(skip) for _, skip in done.kept]) == (copied, kept), text
