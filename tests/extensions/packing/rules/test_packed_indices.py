@@ -49,11 +49,17 @@ def test_a_value_at_each_row_and_column(nodes: str) -> None:
 
 
 def test_columns_that_something_else_reads_too_are_positions() -> None:
-    nodes = "place = Concat<axis=-1>(r1, c1) y = GatherND(x, place) other = Neg(c)"
-    inputs = "float[B,S,4] x, int64[1,1] z"
-    state = interpreted(of_nodes(BOTH + nodes, inputs))
-    assert relation(state, "c") == "BT"
-    assert relation(state) == "no: it joins indices of different axes"
+    nodes = "place = Concat<axis=-1>(r1, c1) y = GatherND(x, place) "
+    inputs, joins = "float[B,S,4] x, int64[1,1] z", "no: it joins indices of different axes"
+    for more, output, expected in (
+        ("other = Neg(c)", "", ("BT", joins)),
+        ("", ", int64[B,S] c", ("BT", joins)),
+        ("", ", int64[B,S,1] c1", ("BT", joins)),
+        ("", ", float[B,S,4] y", ("BT index=0,1 number", "BT.")),
+    ):
+        text = of_nodes(BOTH + nodes + more, inputs).replace("(float out)", f"(float out{output})")
+        state = interpreted(text)
+        assert (relation(state, "c"), relation(state)) == expected, (more, output)
 
 
 CHOICES = {
