@@ -315,6 +315,20 @@ def test_a_limit_that_held_rewrites_back_is_not_the_end() -> None:
     assert ops(neg_to_abs(given)).count("Abs") == 4
 
 
+def test_a_choice_that_held_rewrites_back_is_not_the_end() -> None:
+    @tiered.function_pass(opt_level=0)
+    def to_abs(graph: Graph, ctx: PassContext) -> None:
+        for node in graph.nodes_of("Neg"):
+            with graph.rewrite("Neg(x) => Abs(x)", node):
+                graph.replace(node, [graph.op.Abs(*node.inputs)])
+
+    given = model(FOUR)
+    given.gate.chosen = lambda key: False
+    assert ops(to_abs(given)).count("Abs") == 0
+    given.gate.chosen = None
+    assert ops(to_abs(given)).count("Abs") == 4
+
+
 def test_a_pass_that_does_not_run_needs_nothing() -> None:
     needing = tiered.function_pass(opt_level=3, required=["fuse_relu"], name="needing")
     for instruments in ([], [Recorder()]):

@@ -76,8 +76,10 @@ def test_a_name_that_is_not_exported_is_no_attribute(room: types.ModuleType, nam
 
 
 def test_a_name_that_moved_warns_with_its_new_place(room: types.ModuleType) -> None:
-    with pytest.warns(DeprecationWarning, match=r"lazy_room\.former is lazy_room\.other\.old now"):
+    said = r"lazy_room\.former is lazy_room\.other\.old now"
+    with pytest.warns(DeprecationWarning, match=said) as caught:
         assert room.former == 5
+    assert caught[0].filename == __file__
 
 
 def test_a_package_that_moved_loads_with_a_warning_and_a_short_name_without(

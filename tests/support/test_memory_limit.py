@@ -1,3 +1,4 @@
+import io
 import sys
 from pathlib import Path
 
@@ -74,6 +75,20 @@ def test_a_run_without_a_limit_forgets_an_earlier_peak(
     assert main(["optimize", str(path), "--dry-run", "--json"]) == 0
     assert limited_peak() is None
     assert '"peak_memory"' in capsys.readouterr().out
+
+
+def test_linux_counts_what_is_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = b"VmRSS:  9 kB\nRssAnon:  2 kB\nRssFile:  4 kB\nRssShmem:  3 kB\n"
+    opened: list[str] = []
+
+    def status(path: str, mode: str) -> io.BytesIO:
+        opened.append(path)
+        return io.BytesIO(lines)
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(memory_limit, "open", status, raising=False)
+    assert [memory_limit.held_by(), memory_limit.held_by(7)] == [5 * 1024] * 2
+    assert opened == ["/proc/self/status", "/proc/7/status"]
 
 
 @pytest.mark.parametrize("platform", ["linux", "win32", "darwin"])

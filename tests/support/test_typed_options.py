@@ -142,6 +142,7 @@ def test_values_are_taken_as_the_type_of_the_option(value: Any, kind: Any, conve
         ("red", Layout),
         (None, str),
         (True, Size),
+        (1.5, Size),
         ("-1", Size),
         (1.0, Literal[1]),
         ("1", Literal[1, 2]),

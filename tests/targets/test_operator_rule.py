@@ -221,6 +221,12 @@ def test_an_operator_newer_than_the_opset_needs_a_rule_of_its_versions() -> None
     assert refused(Bounds(13)) == []
 
 
+def test_a_node_without_its_first_result_is_in_no_qdq_unit() -> None:
+    quantized = "(uint8[2] x) => (float[2] y) <float s = {1.0}, uint8 p = {0}>"
+    node = node_of(f"{quantized} {{ d = DequantizeLinear(x, s, p)  , y = own.F(d) }}")
+    assert list(refusals(OperatorRule(in_qdq=False), node)) == []
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

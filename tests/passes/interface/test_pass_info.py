@@ -47,6 +47,15 @@ def test_all_but_the_name_are_keywords() -> None:
     assert info._replace(name="z").name == "z"
 
 
+def test_an_older_word_warns_where_it_is_read() -> None:
+    info: Any = PassInfo("x", makes=("Relu",))
+    with pytest.warns(DeprecationWarning, match=r"^PassInfo\.needs is makes now") as caught:
+        assert info.needs == ("Relu",)
+    assert caught[0].filename == __file__
+    with pytest.raises(AttributeError, match=r"^a PassInfo has no 'wurst'$"):
+        _ = info.wurst
+
+
 def test_a_pass_of_the_package_is_built_in_and_has_the_docstring_of_its_file() -> None:
     own = tiered.get_pass("eliminate_identity").info
     assert own.is_built_in

@@ -88,6 +88,7 @@ def test_the_nodes_of_all_paths() -> None:
 
 def test_the_nodes_of_very_many_paths_take_linear_time() -> None:
     assert len(opset_matching(graph(ladder(300)), "Abs", any_step, "Ceil", "down")) == 902
+    assert len(opset_matching(graph(ladder(300)), "Abs", any_step, None, "down")) == 903
 
 
 def test_without_an_end_it_goes_as_far_as_relays_lead() -> None:
