@@ -197,6 +197,19 @@ def test_a_target_of_integers_raises_what_was_not_seen_so_small() -> None:
     assert left.floors == {c: 1}
 
 
+def test_a_target_of_integers_lowers_negative_numbers() -> None:
+    scheme = Scheme(in_integers=lambda node: ())
+    text = DIVISOR.replace("LEAST", "-0.4").replace("Max", "Min")
+    model, plan, found = ranges_of(
+        text, scheme, c=Range(-255, 0, -255, -3, 9), p=seen(0, 255), y=seen(0, 1), d=seen(0, 1),
+        x=seen(0, 1),
+    )  # fmt: skip
+    node, c = made_by(model, "y"), named(model, "c")
+    plan.others[node] = [c]
+    plan.pairs.setdefault(c, {})[node] = None
+    assert found.without_lost(plan).floors == {c: -1}
+
+
 def test_numbers_that_were_seen_count_for_every_target() -> None:
     scheme = Scheme(in_integers=lambda node: ())
     model, _, left = lost(0.4, 255, scheme)
@@ -220,9 +233,14 @@ def test_a_target_of_floats_keeps_what_range_analysis_does_not_exclude() -> None
 def test_a_product_that_computes_a_divisor_stays_float() -> None:
     text = """(float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9}> {
         a = MatMul(x, w)  b = MatMul(x, w)  y = Div(b, a) }"""
-    for least, left in ((0.4, ["b"]), (0.6, ["a", "b"])):
+    for low, high, left in (
+        (0.4, 255, ["b"]),
+        (0.6, 255, ["a", "b"]),
+        (-255, -0.4, ["b"]),
+        (-255, -0.6, ["a", "b"]),
+    ):
         model, plan, found = ranges_of(
-            text, a=seen(least, 255), b=seen(0, 255), x=seen(0, 1), y=seen(0, 1)
+            text, a=seen(low, high), b=seen(0, 255), x=seen(0, 1), y=seen(0, 1)
         )
         node, a = made_by(model, "y"), named(model, "a")
         plan.others[node] = [a, named(model, "b")]

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
+import onnx
 import pytest
 from onnx import numpy_helper
 
@@ -340,6 +341,16 @@ def test_a_plan_has_pairs_where_kernels_of_integers_read_and_compute() -> None:
             "a, c, Add[a x s], Neg[c y] | x>Conv,Add s>Conv a>Add c>Neg y>",
         ),
         (
+            "a = Conv(x, k)  m, , l = Split<axis=3, num_outputs=3>(a)  y = Neg(m)",
+            "a | x>Conv a>Split m>Neg l> | a=l m=l",
+            "a, Split[a m l], Neg[m y] | x>Conv a>Split m>Neg l> y> | a=l m=l",
+        ),
+        (
+            "a = Conv(x, k)  u = Clip(v, , six)  y = Neg(a)",
+            "a | x>Conv a>Neg",
+            "a, Clip[v six u], Neg[a y] | x>Conv a>Neg v>Clip six>Clip u> y>",
+        ),
+        (
             "a = Conv(x, k)  m, i = MaxPool<kernel_shape=[1,1]>(a)  y = Neg(m)  z = Cast<to=1>(i)",
             "a | x>Conv a>MaxPool m>Neg | a=m",
             "a, MaxPool[a m], Neg[m y], Cast[z] | x>Conv a>MaxPool m>Neg y> z> | a=m",
@@ -496,3 +507,14 @@ def test_a_sparse_weight_has_no_integers() -> None:
         tensor = SimpleNamespace(is_sparse=is_sparse, size=0)
         value = cast("Value", SimpleNamespace(tensor=tensor))
         assert quantization_plan.weight_refusal(value) == reason
+
+
+def test_a_sparse_bias_is_not_added_in_integers() -> None:
+    proto = parse(
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> { y = Gemm(x, w, b) }"
+    )
+    values = numpy_helper.from_array(np.array([5], np.float32), "b")
+    indices = numpy_helper.from_array(np.array([1]))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
+    (unit,) = plan_of(Model.from_proto(proto), Scheme()).units
+    assert unit.bias is None

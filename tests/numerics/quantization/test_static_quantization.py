@@ -227,7 +227,7 @@ def test_products_return_by_the_error_that_reaches_the_outputs(
 def test_shapes_are_those_of_values_of_the_main_graph() -> None:
     model = parsed(
         """(float[2,2] x, bool c) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
-        a = Gemm(x, w, )  y = If(c) <then_branch = t () => (float[2,2] p) { p = MatMul(a, w) },
+        a = Gemm(x, w, "")  y = If(c) <then_branch = t () => (float[2,2] p) { p = MatMul(a, w) },
                                      else_branch = e () => (float[2,2] q) { q = Neg(a) }> }"""
     )
     inner = model.main.nodes_of("If")[0].bodies[0].nodes[0]

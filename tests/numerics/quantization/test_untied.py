@@ -210,3 +210,10 @@ def test_the_transpose_of_a_matrix_of_floats_is_a_weight_for_its_products(
     assert len(made) == count
     tie_again(made)
     assert model.to_proto().SerializeToString() == before
+
+
+def test_a_sparse_table_is_no_weight() -> None:
+    proto = parse("(float[2,2] x) => (float[2,2] y) { s = Transpose(t)  y = MatMul(x, s) }")
+    values, indices = (numpy_helper.from_array(each, "t") for each in (TABLE[0, :1], np.array([1])))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2, 2]))
+    assert not untie(Model.from_proto(proto))

@@ -156,7 +156,9 @@ class PlanRanges:
     @staticmethod
     def _lost(parameters: Parameters, least: float) -> float:
         """Return the least magnitude of a value if it becomes 0; else 0."""
-        return least if least and parameters.codes(np.array(least)) == parameters.zero else 0.0
+        # A range of one sign has no code beside that of 0 for numbers of the other sign.
+        codes = parameters.codes(np.array([least, -least]))
+        return least if (codes == parameters.zero).all() else 0.0
 
     def _least(self, value: Value) -> float:
         """Return the least magnitude of a value that is never 0; 0 for others."""
