@@ -338,8 +338,9 @@ def test_graphs_of_many_operators_have_fewer_of_them() -> None:
     few, many = (written("row", is_small=is_small).keys() for is_small in (True, False))
     assert {"ArgMax", "BatchNormalization", "CumSum", "Flatten", "LayerNormalization"} <= many - few
     table = ExpressionTable()
-    steps = Grammar(table).steps(table.border("x", FLOAT, (1, 3, 2, 2)))
-    assert {"DepthToSpace", "SpaceToDepth"}.isdisjoint(step.op for step in steps)
+    for shape in ((1, 3, 2, 2), (1, 4, 3, 2), (1, 4, 2, 3), (1, 4, 3, 3)):
+        steps = Grammar(table).steps(table.border(f"x{shape}", FLOAT, shape))
+        assert {"DepthToSpace", "SpaceToDepth"}.isdisjoint(step.op for step in steps), shape
 
 
 def test_what_reads_two_expressions_fits_their_types() -> None:
@@ -355,10 +356,12 @@ def test_what_reads_two_expressions_fits_their_types() -> None:
     assert {step.op for step in grammar.pairs(b, c)} == {*LOGIC, "Concat"}
     assert {step.op for step in grammar.pairs(x, z)} == {"MatMul"}
     assert {step.op for step in grammar.pairs(b, x)} == {"Where"}
+    assert list(grammar.pairs(b, z)) == list(grammar.pairs(b, i)) == []
     assert list(grammar.pairs(x, i)) == list(grammar.pairs(x, b)) == []
     assert list(grammar.pairs(i, table.border("j", INT64, (3, 2)))) == []
     assert [step.op for step in grammar.triples(b, x, y)] == ["Where"]
     assert list(grammar.triples(b, x, z)) == list(grammar.triples(x, x, y)) == []
+    assert list(grammar.triples(b, x, i)) == list(grammar.triples(b, z, z)) == []
 
 
 def test_the_first_and_the_last_axis() -> None:
