@@ -59,6 +59,21 @@ def test_nodes_that_change_places_keep_their_names() -> None:
     assert named(model) == [("Neg", "second"), ("Abs", "first")]
 
 
+@rewrite(op.Neg(op.Abs(var.x)), opt_level=1)
+def with_a_trial(graph: Graph, x: Value) -> Value:
+    """Exchange the order of two nodes after a trial that is given up, as a test."""
+    trial = graph.op.Abs(x).producer
+    assert trial is not None
+    graph.remove_node(trial)
+    return graph.op.Abs(graph.op.Neg(x))
+
+
+def test_a_new_node_that_the_rewrite_removes_again_gives_no_name() -> None:
+    text = "(float[2] x) => (float[2] y) { [first] a = Abs(x)  [second] y = Neg(a) }"
+    model = optimize_model(parse(text), passes=Sequential([with_a_trial])).model.to_proto()
+    assert named(model) == [("Neg", "second"), ("Abs", "first")]
+
+
 @rewrite(op.Neg(op.Sign(op.Abs(var.x))), opt_level=1)
 def explicit(graph: Graph, x: Value) -> Value:
     """Name a new node that is not the last one, as a test."""

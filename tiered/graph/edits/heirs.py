@@ -29,10 +29,10 @@ def inherit_names(edits: Sequence[Entry]) -> bool:
     A node takes the name of a removed one of its operator; a product takes that of a removed
     product, a Gemm that of its MatMul. Names that the pass gave itself stay.
     """
-    made = [entry[1] for entry in edits if entry[0] is _ADD_NODE and _is_in_model(entry[1])]
+    new = {entry[1]: None for entry in edits if entry[0] is _ADD_NODE}
+    made = [node for node in new if _is_in_model(node)]
     if not made:
         return False
-    new = set(made)
     removed = {
         entry[1].name: entry[1]
         for entry in edits
