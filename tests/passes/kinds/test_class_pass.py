@@ -173,6 +173,7 @@ def test_one_node_becomes_many() -> None:
     view = model(SUB)
     SubToAddNeg()(view)
     assert ops(view) == ["Neg", "Add", "Dropout", "Abs"]
+    assert [node.name for node in view.main.nodes[2:]] == ["node_s_1", "node_s"]
     view.check_view()
 
 
@@ -212,6 +213,24 @@ def test_what_is_emitted_unchanged_is_the_node_itself() -> None:
     # One without bodies is another node.
     with pytest.raises(OperatorError, match=r"If .*attribute 'else_branch' is missing"):
         Same()(model(BODY))
+
+
+def test_nothing_is_said_of_nodes_that_are_emitted_unchanged() -> None:
+    emitted: list[Any] = []
+
+    class Same(NodeMapPass):
+        def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+            made = self.emit(node.op_type, inputs, node.attributes, outputs=len(node.outputs))
+            emitted.append(made)
+            return made
+
+    view = model("""g (float[2,4] x) => (float[2,2] y, float[2,2] z) {
+        a, b = Split<axis = 1, num_outputs = 2>(x)  y = Neg(a)  z = Identity(b) }""")
+    with PassContext() as ctx:
+        Same()(view)
+    split, neg, identity = view.main.nodes
+    assert emitted == [split.outputs, neg.output, identity.output]
+    assert ctx.remarks == []
 
 
 def test_each_node_is_one_rewrite() -> None:
