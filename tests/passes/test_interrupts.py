@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,6 +149,43 @@ def test_a_signal_waits_for_the_program_to_obey_or_for_the_next_one(
 @pytest.mark.usefixtures("default")
 def test_where_the_program_may_stop_a_signal_is_raised_at_once() -> None:
     assert interrupted(_once) == []
+
+
+def test_a_signal_that_waits_is_tried_again_until_it_is_obeyed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[tuple[Callable[[int], None], tuple[int]]] = []
+    sent: list[int] = []
+    of_threads = SimpleNamespace(
+        start_new_thread=lambda *call: started.append(call), interrupt_main=sent.append
+    )
+    stops = [False]
+    monkeypatch.setattr(interrupts, "_thread", of_threads)
+    monkeypatch.setattr(interrupts, "time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setattr(interrupts, "may_stop", lambda frame: stops[0])
+
+    handler = interrupts._Handler()
+    for tried in (1, 2, 3):
+        handler(signal.SIGINT, None)
+        retry, arguments = started[-1]
+        retry(*arguments)
+        assert (len(started), sent) == (tried, [signal.SIGINT] * tried)
+    stops[0] = True
+    with pytest.raises(KeyboardInterrupt):
+        handler(signal.SIGINT, None)
+    retry(*arguments)
+    handler.obey()
+    assert len(sent) == 3
+
+    stops[0] = False
+    handler(signal.SIGINT, None)
+    retry(*arguments)
+    with pytest.raises(KeyboardInterrupt):
+        handler.obey()
+    stops[0] = True
+    handler(signal.SIGINT, None)  # the last try comes late
+    with pytest.raises(KeyboardInterrupt):
+        handler(signal.SIGINT, None)
 
 
 def test_a_handler_of_the_program_stays() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.small import fuse_relu, look, made_by, model, rename_graph
-from tiered import Node, Pass, get_pass
+from tiered import Node, Pass, get_pass, op, rewrite, var
 from tiered.passes.interface.pass_info import Decision, NodeRules, Place
 from tiered.passes.pass_run import Memory
 from tiered.passes.planned import ContextSettings, PlannedPass
@@ -13,6 +13,11 @@ RUNS = Decision(True, "asked")
 SETTINGS = ContextSettings(1, "npu", (("debug", "1"),))
 OTHER = ContextSettings(2, "npu", (("debug", "1"),))
 TARGET = ContextSettings(1, "cpu", (("debug", "1"),))
+
+
+CHECKED = rewrite(op.Relu(var.x), opt_level=1, name="checked", precondition=lambda graph: True)(
+    lambda graph, x: x
+)
 
 
 def planned(
@@ -50,7 +55,7 @@ def test_only_passes_that_go_node_by_node_are_not_repeated_in_vain() -> None:
 
 @pytest.mark.parametrize(
     ("pass_", "sees_level"),
-    [(fuse_relu, False), (look, True)],
+    [(fuse_relu, False), (look, True), (CHECKED, True)],
 )
 def test_the_target_decides_for_a_rule_and_all_settings_for_a_function(
     pass_: Pass, sees_level: bool
