@@ -9,6 +9,8 @@ import pytest
 from tests.extensions.gradients.differences import OnnxRuntime, random_feeds
 from tests.rollback import assert_undone
 from tiered import Model, PassContext, UsageError, get_pass, memory_plan, optimize
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.memory.checkpoints import _Checkpoints
 from tiered.testing import assert_unchanged, parse
 
 LAYERS = 24
@@ -179,3 +181,13 @@ def test_constants_and_outputs_of_the_forward_pass_stay() -> None:
 def test_a_tensor_is_named_by_itself_or_by_its_node() -> None:
     text = CHAIN.replace("t8 = Tanh", "[block] t8 = Tanh")
     assert copies(made(text, stay=["t8", "t24"])) == copies(made(text, stay=["block", "t24"]))
+
+
+def test_tensors_of_a_hundredth_of_all_bytes_stay() -> None:
+    for size, again in ((99, ["a"]), (98, ["a", "s"])):
+        model = Model.from_proto(parse(
+            f"(float[{size}] x) => (float[{size}] y) "
+            "{ a = Relu(x)  s = ReduceMax <keepdims = 0> (a)  b = Exp(a)  y = Mul(b, s) }"
+        ))  # fmt: skip
+        found = _Checkpoints(model, model.main.topological_order()[:2], LayoutSizes())
+        assert [value.name for value in found.read] == again, size
