@@ -234,3 +234,63 @@ def test_the_inputs_of_bodies_that_declare_none_have_types() -> None:
         model.refresh_types()
         (body,) = made_by(model, "y").bodies
         assert [str(value.type) for value in body.inputs] == types
+
+
+def test_what_is_known_before_and_found_decides_who_is_asked() -> None:
+    seven, eight = (TensorType(F, (f"{INVENTED}.{number}", 3)) for number in (7, 8))
+    open_, sized = TensorType(F, (None, 3)), TensorType(F, ("N", 3))
+    for a, b, found, asked, changed in (
+        (seven, eight, {"a": seven, "b": eight}, "a", ""),  # nothing new
+        (seven, eight, {}, "a", ""),
+        (seven, eight, {"a": open_}, "a", ""),
+        (None, eight, {}, "a", ""),
+        (open_, open_, {"a": open_, "b": open_}, "ab", "ab"),  # the dims get names
+        (sized, open_, {"a": sized, "b": sized}, "", ""),
+    ):
+        model = parsed(CHAIN)
+        model.refresh_types()
+        for name, kind in (("a", a), ("b", b)):
+            named(model, name)._type = kind
+        made = Run(model, dict(found))
+        made.refiner.run([made_by(model, "a")], inferred=False)
+        assert "".join(name for name, _ in made.asked) == asked, (a, b, found)
+        assert {value.name for value in made.refiner.changed} == set(changed), (a, b, found)
+
+
+def test_invented_names_of_operands_are_not_asked_for() -> None:
+    model = parsed(CHAIN)
+    model.refresh_types()
+    for name in "ab":
+        named(model, name)._type = TensorType(F, (f"{INVENTED}.7", 3))
+    made = Run(model, {})
+    made.refiner.run([made_by(model, "b")], inferred=False)
+    assert made.asked == []
+
+
+def test_the_readers_of_a_name_that_was_found_before_are_asked() -> None:
+    model = parsed(CHAIN)
+    model.refresh_types()
+    invented = model.dims.invent()
+    for name, dim in (("a", invented), ("b", None)):
+        named(model, name)._type = TensorType(F, (dim, 3))
+    size = model.dims.size("N")
+    assert size is not None
+    model.dims.learn(invented, size)
+    model.dims.has_learned = False
+    made = Run(model, {"b": TensorType(F, ("N", 3))})
+    made.refiner.run([made_by(model, "a")], inferred=False)
+    assert made.asked == [("b", True)]
+    assert [named(model, name).shape for name in "ab"] == [("N", 3)] * 2
+
+
+def test_inputs_of_bodies_have_the_types_that_are_given_to_them_where_they_have_none() -> None:
+    text = """(float[2,3] x, float[5,4,3] e) => (float[2,3] y) {
+        y, z = Scan<num_scan_inputs = 1, body = b (v, f) => (w, u) {
+            w = Neg(v)  u = Abs(f) }>(x, e) }"""
+    for before, after in ((None, (4, 3)), (TensorType(F, ("mine", 3)), ("mine", 3))):
+        model = parsed(text)
+        model.refresh_types()
+        value = made_by(model, "y").bodies[0].inputs[1]
+        value._type = before
+        Run(model, {}).refiner.run([made_by(model, "y")], inferred=False)
+        assert value.shape == after
