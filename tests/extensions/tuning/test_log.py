@@ -49,7 +49,7 @@ def test_a_drift_of_the_machine_is_known() -> None:
 
 def test_a_round_that_is_known_is_not_measured_again() -> None:
     machine = FakeMachine(cost_of({}))
-    log = Log(machine, None, {})
+    log = Log(machine, None, {}, resume=True)
     first = log.costs("screen", FORMS, 0, apart=False)
     assert log.has("screen", FORMS, 0)
     assert log.costs("screen", FORMS, 0, apart=True) == first
