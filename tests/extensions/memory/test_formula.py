@@ -40,6 +40,8 @@ def test_it_is_the_peak_for_all_sizes(batch: int, length: int) -> None:
         "(string[N] x) => (string[N] y) { y = Identity(x) }",
         "(float[2,8,2] x, int64 n) => (float[2,M,2] y) { a = DFT(x, n) y = Softmax(a) }",
         "(float[?] x) => (float[?] y) { y = Softmax(x) }",
+        "(float[] x) => (float[] y) { y = Softmax(x) }",
+        "(float[2] x) => (y) { a = own.F(x) y = own.F(a) }",
     ],
 )
 def test_without_known_sizes_there_is_none(text: str) -> None:

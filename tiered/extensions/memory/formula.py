@@ -18,7 +18,9 @@ def peak_formula(model: Model, plan: MemoryPlan) -> Size | None:
         model: the model.
         plan: its plan.
     """
-    if plan.peak_at < 0 or model.main.topological_order()[plan.peak_at].bodies:
+    if plan.unknown or plan.peak_at < 0:  # values of unknown rank count as nothing in a plan
+        return None
+    if model.main.topological_order()[plan.peak_at].bodies:
         return None
     total: Size = 0
     for each in plan.alive_at(plan.peak_at):
