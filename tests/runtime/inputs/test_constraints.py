@@ -135,3 +135,23 @@ def test_conditions_of_loops_and_states_of_scans_are_not_the_next_input_of_the_b
         y, s = Scan<num_scan_inputs = 1, body = b (int64[1] u, int64[1] v)
             => (int64[1] t, float[1,3] g) {{ t = Identity(i)  g = Gather(x, v) }}>(e, p) }}"""
     assert [kinds(loop), kinds(scan), kinds(scan, "p")] == [[], [], ["index"]]
+
+
+def test_facts_are_in_the_order_of_the_visit_and_of_the_input_itself() -> None:
+    direct = f"(float[2] x, int64[1] i) {OUT} {{ y = Tile(x, i) }}"
+    assert [fact.values for fact in facts_of(direct)] == [(2,)]
+    behind = f"(float[2] x, int64[1] i) {OUT} {{ c = Identity(i)  y = Tile(x, c) }}"
+    assert [(fact.kind, fact.values) for fact in facts_of(behind)] == [("size", ())]
+    inside = f"""(float[5,3] x, int64[1] i, bool p) {OUT} {{
+        y = If(p) <then_branch = t () => (float u) {{ u = Gather(x, i) }},
+                   else_branch = e () => (float v) {{ v = Tile(x, i) }}>
+        z = Range(i, i, i) }}"""
+    assert [fact.why for fact in facts_of(inside)] == [
+        "Range start", "Range limit", "Range step", "Gather index", "Tile repeat",
+    ]  # fmt: skip
+
+
+def test_an_operator_of_another_domain_with_a_known_name_ends_the_way() -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]> g
+        (float[5,3] x, int64[1] i) {OUT} {{ c = vendor.Identity(i)  y = Gather(x, c) }}"""
+    assert kinds(text) == []
