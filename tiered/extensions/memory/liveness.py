@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.graph import ELEMENTWISE, Graph, Model, Node, Tensor, Value
-from tiered.graph.core.dim_names import check_named
+from tiered.graph.core.dim_names import check_named, check_sizes
 from tiered.graph.queries.op_traits import VIEWS
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 
@@ -106,8 +106,9 @@ def memory_plan(
         in_place: an elementwise operator writes over an operand that nothing reads later.
 
     Raises:
-        UsageError: no input has a dim of a name in `dims`.
+        UsageError: no input has a dim of a name in `dims`, or a size is none.
     """
+    check_sizes(dims or {})
     sizes = LayoutSizes(dict(dims or {}), default_dim)
     check_named(sizes.known, dict.fromkeys(filter(None, _dynamic_dims(model))))
     planner = Planner(sizes, views=views, in_place=in_place)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from numbers import Integral
 from typing import Final
 
 from tiered.support.errors import UsageError, did_you_mean
@@ -42,3 +43,14 @@ def check_named(wanted: Iterable[str], known: Collection[str], owner: str = "") 
             there = f"it has {', '.join(known)}" if known else "all of them have sizes or no names"
             hint = did_you_mean(name, known)
             raise UsageError(f"{owner}no input of the model has a dim {name!r}{hint}; {there}")
+
+
+def check_sizes(dims: Mapping[str, object]) -> None:
+    """Check that what dims are to have are sizes.
+
+    Raises:
+        UsageError: one is no integer, or negative.
+    """
+    for name, size in dims.items():
+        if type(size) is bool or not isinstance(size, Integral) or size < 0:
+            raise UsageError(f"the dim {name!r} is to be {size!r}; expected a size: 0 or more")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.graph.core.dim_names import check_named
+from tiered.graph.core.dim_names import check_named, check_sizes
 from tiered.runtime.inputs.constraints import facts
 from tiered.runtime.inputs.dims import (
     ALL_ONES,
@@ -93,8 +93,9 @@ def make_inputs(
 
     Raises:
         ModelError: an input has a type that cannot be made (sparse tensors, none at all).
-        UsageError: no input has a dim of a name, place or role in `dims`.
+        UsageError: no input has a dim of a name, place or role in `dims`, or a size is none.
     """
+    check_sizes(dims or {})
     proto = as_proto(model)
     bound = bound or _bound(proto)
     required = _required(proto)
