@@ -7,7 +7,7 @@ import pytest
 
 from tests.rewriter.patterns import X_TO_Y, bound, matches, names
 from tests.small import made_by, model, parsed
-from tiered import Model
+from tiered import Model, Tensor
 from tiered.rewriter import (
     Match,
     Pattern,
@@ -247,6 +247,13 @@ STEPS: list[tuple[Pattern, str, dict[str, Any] | None]] = [
     # The first choice and the longest chain count.
     (op.Relu(op.Neg(var.a) | var.b), "h = Neg(x) y = Relu(h)", {"a": "x", "b": None}),
     (op.Relu(chain(op.Neg, var.a)), "p = Neg(x) q = Neg(p) y = Relu(q)", {"a": "x"}),
+    (op.Relu(chain(op.Neg, var.a) | var.b), "h = Neg(x) y = Relu(h)", {"a": "x", "b": None}),
+    (op.Relu(op.Concat(rest.all, axis=0) | var.b), "h = Concat<axis=0>(x, z) y = Relu(h)",
+     {"all": ("x", "z"), "b": None}),
+    (op.Add(op.Neg(...).bind("p") | op.Abs(...).bind("q"), ...),
+     "n = Neg(x) m = Abs(x) y = Add(n, m)", {"p": "node_n", "q": None}),
+    (op.Relu(op.Add(op.Neg(...), ...).bind("p") | op.Add(..., op.Abs(...)).bind("q")),
+     "m = Abs(x) n = Neg(x) h = Add(m, n) y = Relu(h)", {"p": "node_h", "q": None}),
     # Absent operands.
     (op.Clip(var.a, const()), "y = Clip(x)", None),
     (op.Clip(var.a, op.Neg(var.b) | const()), "y = Clip(x)", None),
@@ -257,6 +264,7 @@ STEPS: list[tuple[Pattern, str, dict[str, Any] | None]] = [
     (op.Relu(op.Sub(op.Neg(var.a), var.b)), "n = Neg(x) m = Sub(x, n) y = Relu(m)", None),
     (op.Relu(op.Max(op.Neg(var.a), rest.b)), "n = Neg(x) m = Max(x, n) y = Relu(m)", None),
     (op.Relu(op.Max(op.Neg(var.a), var.b, var.c)), "n = Neg(x) m = Max(x, n, z) y = Relu(m)", None),
+    (op.Relu(op.Max(opt.a, op.Neg(var.b))), "n = Neg(x) m = Max(n) y = Relu(m)", None),
     (op.Relu(op.Max(op.Neg(var.a), var.b)), "n = Neg(x) m = Max(z, n) y = Relu(m)",
      {"a": "x", "b": "z"}),
     # All that remain.
@@ -288,6 +296,17 @@ def test_what_steps_bind() -> None:
         bindings = match.bindings.items() if isinstance(match, Match) else None
         found = None if bindings is None else {name: names(value) for name, value in bindings}
         assert found == expected, (str(pattern), nodes)
+
+
+def test_a_sparse_constant_is_none_of_a_pattern() -> None:
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [7.0])
+    places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [2])
+    view = parsed("(float[3] x) => (float[3] y) <float[3] k = {0, 0, 7}> { y = Mul(x, k) }")
+    node, programs = made_by(view, "y"), compile_pattern(op.Mul(var.a, const()))
+    assert isinstance(match_node(programs, node), Match)
+    sparse = Tensor(onnx.helper.make_sparse_tensor(weights, places, [3]))
+    view.main.set_input(node, 1, view.main.constant(sparse))
+    assert match_node(programs, node) is None
 
 
 def test_operands_are_those_of_the_newest_form() -> None:
