@@ -252,7 +252,7 @@ STEPS: list[tuple[Pattern, str, dict[str, Any] | None]] = [
      {"all": ("x", "z"), "b": None}),
     (op.Add(op.Neg(...).bind("p") | op.Abs(...).bind("q"), ...),
      "n = Neg(x) m = Abs(x) y = Add(n, m)", {"p": "node_n", "q": None}),
-    (op.Relu(op.Add(op.Neg(...), ...).bind("p") | op.Add(..., op.Abs(...)).bind("q")),
+    (op.Relu(op.Add(op.Neg(...), ...).bind("p") | var.q),
      "m = Abs(x) n = Neg(x) h = Add(m, n) y = Relu(h)", {"p": "node_h", "q": None}),
     # Absent operands.
     (op.Clip(var.a, const()), "y = Clip(x)", None),
