@@ -144,3 +144,39 @@ def test_a_constant_node_links_nothing() -> None:
         verify.connected(model(f"g {text}"))
     linked = text.replace("u = Add(z, c)", "u = Add(z, y)")
     assert verify.connected(model(f"g {linked}"))
+
+
+def test_values_that_bodies_capture_are_compared() -> None:
+    text = """g (bool c, float[2] x, float[2] z) => (float[2] y) { p = Exp(x)  q = Sin(z)
+        y = If(c) <then_branch = t () => (float[2] a) { a = Sub(FIRST, SECOND) },
+                   else_branch = e () => (float[2] b) { b = Abs(x) }> }"""
+    texts = [
+        text.replace("FIRST", one).replace("SECOND", two)
+        for one, two in ("xz", "zx", "pz", "qz", "pq", "qp")
+    ]
+    for at, one in enumerate(texts):
+        for other_at, other in enumerate(texts):
+            check = verify.isomorphic_to(proto(other))
+            if at == other_at:
+                assert check(model(one.replace(" a)", " k)").replace("a =", "k =")))
+            else:
+                with pytest.raises(VerificationError, match="is not isomorphic"):
+                    check(model(one))
+
+
+def test_which_output_of_a_node_is_read_counts() -> None:
+    text = "g (float[4] x) => (float[2] y, float[2] z) { y, z = Split<num_outputs = 2>(x) }"
+    with pytest.raises(VerificationError, match="is not isomorphic"):
+        verify.isomorphic_to(proto(text.replace("y, z =", "z, y =")))(model(text))
+
+
+def test_an_input_of_a_body_is_not_that_of_the_body_around() -> None:
+    text = """g (bool c, float[2] x, int64 n) => (float[2] y) {
+        y = Loop(n, c, x) <body = b (int64 i, bool k, float[2] v) => (bool o, float[2] w) {
+            o = Identity(k)
+            w = Loop(n, k, v) <body = d (int64 j, bool l, float[2] u) => (bool p, float[2] r) {
+                p = Identity(l)  r = Neg(READ) }> }> }"""
+    one, two = (text.replace("READ", name) for name in "uv")
+    assert verify.isomorphic_to(proto(two))(model(two))
+    with pytest.raises(VerificationError, match="is not isomorphic"):
+        verify.isomorphic_to(proto(one))(model(two))

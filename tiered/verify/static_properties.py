@@ -137,6 +137,10 @@ def _labelled(graph: Graph) -> nx.DiGraph[Hashable]:
                 continue
             source = _source(value, labelled, graph)
             edges.setdefault((source, node), []).append((value.index, slot))
+        for value in node.captured:
+            if value.default is None:
+                source = _source(value, labelled, graph)
+                edges.setdefault((source, node), []).append((value.index, -1))
     for place, value in enumerate(graph.outputs):
         name = value.name if graph.parent_node is None else ""
         labelled.add_node(("output", place), what=("output", place, name))
@@ -154,8 +158,13 @@ def _source(value: Value, labelled: nx.DiGraph[Hashable], graph: Graph) -> Hasha
     tensor = value.default
     what: tuple[Any, ...]
     if tensor is None:
-        place = graph.inputs.index(value) if value in graph.inputs else None
-        what = ("input", place, value.name if graph.parent_node is None else "")
+        # A body may capture it from the graph around.
+        inputs = value.owner.inputs
+        place = inputs.index(value) if value in inputs else None
+        is_named = place is not None and value.owner.parent_node is None
+        made_by = None if value.producer is None else (_label(value.producer), value.index)
+        name = value.name if is_named else ""
+        what = ("input", place, name, made_by, value.owner is graph)
     else:
         small = tensor.nbytes <= 1024 and not tensor.is_sparse
         numbers = tensor.numpy().tobytes() if small else b""
