@@ -2,8 +2,9 @@
 
 import zlib
 
-from tiered.extensions.discovery.enumeration import enumerated
-from tiered.extensions.discovery.grammar import BASES
+from tests.extensions.discovery.making import Maker
+from tiered.extensions.discovery.enumeration import _results, enumerated
+from tiered.extensions.discovery.grammar import BASES, FLOAT, GrammarStep
 
 MATRIX = BASES[0]
 
@@ -29,6 +30,7 @@ def test_all_graphs_of_some_bases() -> None:
         ("bools", "bits", 0, 1, 0, [1], 3, 0, 2363233923),
         ("integers", "bits", 1, 9, 0, [1, 86], 88, 46, 3637827428),
         ("bools", "bits", 2, 1, 0, [1, 47, 35], 85, 78, 3877101044),
+        ("bools", "bits", 2, 61, 0, [1, 47, 35], 85, 78, 3877101044),
         ("bools", "bits", 3, 20, 0, [1, 47, 35, 39], 124, 121, 2035941405),
         ("number", "reals", 2, 30, 0, [1, 92, 125], 219, 137, 3123485351),
     ):
@@ -39,3 +41,11 @@ def test_all_graphs_of_some_bases() -> None:
         found = zlib.crc32("\n".join(lines).encode())
         counts = [len(level) for level in made.levels], len(made.classes), len(pairs)
         assert (*counts, found) == (levels, classes, members, digest), name
+
+
+def test_results_of_more_than_512_elements_are_left_out() -> None:
+    meaning = Maker().meaning
+    for columns, shapes in ((16, [(32, 16)]), (17, [])):
+        x = meaning.table.border("x", FLOAT, (16, columns))
+        found = _results(meaning, GrammarStep("Concat", (x, x), {"axis": 0}))
+        assert [each.shape for each in found] == shapes
