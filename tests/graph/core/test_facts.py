@@ -78,7 +78,7 @@ def _node(node: Node) -> str:
     places = range(len(node.inputs))
     parts = [
         f"{node.label} {node.operator} version {node.version}, {node.attributes}",
-        f"settings {node.settings}", f"callee {node.callee}" if node.callee else "",
+        f"settings {node.settings}", f"callee {node.callee}",
         f"{_names(node.inputs)} -> {_names(node.outputs)}",
         f"reads {_names(node.reads)}, captures {_names(node.captured)}",
         f"optional {[at for at in places if node.is_optional(at)]}",

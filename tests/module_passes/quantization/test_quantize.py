@@ -150,10 +150,9 @@ def test_the_axis_of_a_weight(
 ) -> None:
     proto = model_of(text, opset, w=random(*shape))
     model, _ = quantized(proto)
-    units = [
-        node for node in model.main.nodes_of("DequantizeLinear") if node.inputs[0].const is not None
-    ]  # type: ignore[union-attr]  # it has one
-    (unit,) = units
+    (unit,) = [
+        node for node in model.main.nodes_of("DequantizeLinear") if node.const(0) is not None
+    ]
     scale = unit.inputs[1]
     assert scale is not None
     if axis is None or opset < 13:

@@ -255,7 +255,8 @@ def test_a_region_grows_as_far_as_its_work_goes() -> None:
           (15, "a:0 b:0 | a:0 b:0 m:0 c:0 | m c | x m c"),
           (56, "a:0 b:0 c:0 m:0 n:0 | a:0 b:0 m:0 c:0 y:0 n:0 | y | x y"))),
     ):  # fmt: skip
-        model, found = Model.from_proto(parse(text)), []
+        model = Model.from_proto(parse(text))
+        found: list[tuple[int, str]] = []
         for left in range(60):
             around = region_around(model.main.values["a"], 0, SIZES, SearchWork(left))
             if not found or found[-1][1] != written(around):
