@@ -84,7 +84,7 @@ def test_a_branch_that_is_full_takes_in_no_more() -> None:
     assert_unchanged(
         PASS,
         branches("y = Exp(t)"),
-        because="a branch has as many nodes as max_nodes=1",
+        because="a branch has reached max_nodes=1",
         max_nodes=1,
     )
     made = assert_undone(PASS, branches("s = Exp(t) y = Cos(s)"), max_nodes=2)

@@ -38,7 +38,7 @@ def _chosen(node: Node, max_nodes: int) -> Node | Skip:
     if any(body.annotations for body in node.bodies):
         return Skip("quantization annotations refer to a branch")
     if max(len(body) for body in node.bodies) >= max_nodes:
-        return Skip("a branch has as many nodes as max_nodes={}", max_nodes)
+        return Skip("a branch has reached max_nodes={}", max_nodes)
     reason = Skip("no output has exactly one user")
     for output in node.outputs:
         if output is None or output.n_users == 0:
