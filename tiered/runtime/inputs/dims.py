@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from tiered.graph.core.dtypes import DataType
 from tiered.runtime.inputs.dim_expression import Expression
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ _MOST_ELEMENTS = 1 << 22
 ALL_ONES = "all dims 1"
 """The words of the last candidate."""
 
+INTEGERS: Final = frozenset({
+    DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64, DataType.BOOL,
+    DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64,
+})  # fmt: skip
+"""The dtypes of integers, and bool."""
+
 Candidate = tuple[str, dict[str, int], int]
 
 
@@ -80,11 +86,11 @@ class DimSlot:
 
 
 def tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[DimSlot]:
-    """Return the dims of an input; as many unknown ones as the rank says if it has no shape."""
+    """Return the dims of an input; if it has no shape, each dim of the rank is unknown."""
     dims: list[int | str | None] = [None] * rank
     if tensor.HasField("shape"):
         dims = [_dim(d) for d in tensor.shape.dim]
-    is_integer = tensor.elem_type in integer_types()
+    is_integer = tensor.elem_type in INTEGERS
     return [DimSlot(name, axis, len(dims), dim, is_integer) for axis, dim in enumerate(dims)]
 
 
@@ -93,15 +99,6 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
     return str(dim.dim_param) or None
-
-
-@cache
-def integer_types() -> frozenset[int]:
-    """Return the element types of integers and bool, as onnx numbers them."""
-    from onnx import TensorProto
-
-    names = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL"
-    return frozenset(TensorProto.DataType.Value(name) for name in names.split())
 
 
 @dataclass

@@ -19,10 +19,10 @@ from tiered.graph.core.dim_names import check_named, check_sizes
 from tiered.runtime.inputs.constraints import facts
 from tiered.runtime.inputs.dims import (
     ALL_ONES,
+    INTEGERS,
     Binder,
     DimSlot,
     candidates,
-    integer_types,
     tensor_slots,
 )
 from tiered.runtime.inputs.draw import Request, make_tensor
@@ -370,7 +370,7 @@ class _Maker:
 
         keys: list[Any] = ["a", "b"] if kind.key_type == TensorProto.STRING else [0, 1]
         values = [float(i + 1) for i in range(len(keys))]
-        if kind.value_type.tensor_type.elem_type in integer_types():
+        if kind.value_type.tensor_type.elem_type in INTEGERS:
             return {k: int(v) for k, v in zip(keys, values, strict=True)}, "map of two keys"
         if kind.value_type.tensor_type.elem_type == TensorProto.STRING:
             return {k: str(v) for k, v in zip(keys, values, strict=True)}, "map of two keys"
