@@ -100,9 +100,8 @@ class CapabilityBasedPartitioner:
     ) -> None:
         if not isinstance(graph, Graph | Model):
             raise UsageError(
-                f"a partitioner takes a tiered Graph or Model, not an object of type "
-                f"{type(graph).__name__}: "
-                "Model.from_proto makes one of a ModelProto"
+                "a partitioner takes a tiered Graph or Model, not an object of type "
+                f"{type(graph).__name__}: Model.from_proto makes one of a ModelProto"
             )
         self.graph = graph.main if isinstance(graph, Model) else graph
         single = isinstance(operator_support, OperatorSupport)

@@ -27,7 +27,7 @@ _SQUARES: Final = frozenset({"GroupNormalization", "InstanceNormalization", "LpN
 """Operators that compute squares of what they read, in its type."""
 
 _LOGARITHMS: Final = {"LogSoftmax": -1, "ReduceLogSum": 1}
-"""Operators whose results are logarithms of a number that is computed in the type; the sign."""
+"""Operators that take the logarithm of an inner number: e to the result, times this sign."""
 
 _FEW_DIGITS: Final = 8
 """Numbers that are all below the normal ones of a type by this factor have three digits fewer."""

@@ -227,7 +227,7 @@ def _append(
         first: the first model.
         second: the second model, with its final names.
         dropped: outputs of the first model that are no outputs any more.
-        untold: those of them whose types do not follow from their operators.
+        untold: those of `dropped` whose types no operator implies.
         known: tensors of the second model that the first one has.
     """
     if second.training_info:
