@@ -306,8 +306,7 @@ class Tensor:
             if found[2] != self.nbytes:
                 raise ModelError(
                     f"tensor {self.proto.name!r} has {counted(found[2], 'byte')} of data, its "
-                    f"dtype and dims "
-                    f"{list(self.shape)} need {self.nbytes:,}"
+                    f"dtype and dims {list(self.shape)} need {self.nbytes:,}"
                 )
             return found
         entries = {entry.key: entry.value for entry in self.proto.external_data}

@@ -250,7 +250,7 @@ def _keeping_untold(graph: Graph, kept: Collection[Value]) -> Iterator[None]:
 
 
 def is_implied(value: Value) -> bool:
-    """Return whether operators imply the type of a value, as far as it is known or with dims."""
+    """Return whether operators imply the type of a value: its dims, or all that is known of it."""
     if value.producer is None:
         return True
     made = value.owner.model.types.outputs_of(value.producer)[value.index :]

@@ -365,9 +365,8 @@ def order_nodes(graph: Graph, order: Sequence[Node]) -> None:
     places = {node.id: place for place, node in enumerate(order)}
     if len(places) < len(order) or places.keys() != graph._nodes.keys():
         raise ModelError(
-            f"an order of graph {graph.name!r} needs each of its "
-            f"{counted(len(graph), 'node')} once; "
-            f"found {len(places)} in {counted(len(order), 'place')}"
+            f"an order of graph {graph.name!r} needs each of its {counted(len(graph), 'node')} "
+            f"once; found {len(places)} in {counted(len(order), 'place')}"
         )
     for node in order:
         for producer in producers(graph, node):

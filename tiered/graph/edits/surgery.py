@@ -252,8 +252,7 @@ def bypass(graph: Graph, node: Node) -> None:
     if len(read) != 1 or len(written) != 1:
         raise ModelError(
             f"node {node.label!r} has {counted(len(read), 'input')} and "
-            f"{counted(len(written), 'output')}; only a node "
-            f"with one of each can be bypassed"
+            f"{counted(len(written), 'output')}; only a node with one of each can be bypassed"
         )
     graph.replace(node, [read[0]])
     if node.graph is not None:
